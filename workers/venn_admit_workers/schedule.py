@@ -18,10 +18,8 @@ from venn_admit.errors import DatabaseError
 from venn_admit.store.database.engine import connect
 from venn_admit.store.work import jobs
 
-SWEEP_SECONDS = 5.0
-RECALIBRATE_SECONDS = 5.0
-MONITOR_SECONDS = 60.0
-PRUNE_SECONDS = 300.0
+# The seconds between two messages of each task.
+SCHEDULE = {broker.SWEEP: 5.0, broker.RECALIBRATE: 5.0, broker.MONITOR: 60.0, broker.PRUNE: 300.0}
 
 log = structlog.get_logger()
 
@@ -57,25 +55,17 @@ class LiveScheduler(PersistentScheduler):  # type: ignore[misc] # Celery has no 
 def add_schedule(app: Celery) -> None:
     """Give an application the schedule of beat."""
     app.conf.beat_scheduler = f"{__name__}:{LiveScheduler.__qualname__}"
+    # No worker starts a task once the next is due.
     app.conf.beat_schedule = {
-        "sweep": _every(SWEEP_SECONDS, broker.SWEEP),
-        "recalibrate": _every(RECALIBRATE_SECONDS, broker.RECALIBRATE),
-        "monitor": _every(MONITOR_SECONDS, broker.MONITOR),
-        "prune": _every(PRUNE_SECONDS, broker.PRUNE),
+        task.rpartition(".")[2]: {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+        for task, seconds in SCHEDULE.items()
     }
-
     for name in ("celery.beat", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(name).addFilter(_is_of_note)
 
 
 def _is_of_note(record: logging.LogRecord) -> bool:
-    """Return whether a line tells something: what beat sends every few seconds does if it did something, or failed."""
+    """Return whether a line is worth reading: of a task that beat sends, only that it did something, or failed."""
     told = record.args if isinstance(record.args, dict) else {}
     names = {str(value) for value in told.values() or record.args or ()}
-    of_schedule = not names.isdisjoint((broker.SWEEP, broker.RECALIBRATE, broker.MONITOR, broker.PRUNE))
-    return record.levelno > logging.INFO or not of_schedule or told.get("return_value", "0") != "0"
-
-
-def _every(seconds: float, task: str) -> dict[str, Any]:
-    """Return a task that no worker starts once the next is due."""
-    return {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+    return record.levelno > logging.INFO or names.isdisjoint(SCHEDULE) or told.get("return_value", "0") != "0"

@@ -39,9 +39,10 @@ from venn_admit.interface.reports import (
 )
 from venn_admit.interface.reviews import Reviewer
 from venn_admit.interface.shell import ProcessShell, log
-from venn_admit.report.wording import rows_in_use_text
+from venn_admit.report.wording import ignored_text, rows_in_use_text
 from venn_admit.results import calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.decisions.decisions import rows_in_use
 from venn_admit.store.exemplars import classifiers
 from venn_admit_client.answers import calibration_of, decision_of
 from venn_admit_client.given import attributes_by_name, listed_ids, whole_number
@@ -104,8 +105,7 @@ class Classifier(ClassifierInterface):
         given = label_source(labels, name=source, memory_budget=self._runtime.memory_budget)
         done = labels_flow.label(self._runtime.engine, self._stored.address, given, **how)
         if done.ignored:
-            columns = ", ".join(column or "a column without a name" for column in done.ignored)
-            log.warning("%s: these columns are ignored: %s", given.name, columns)
+            log.warning(ignored_text(given.name, done.ignored))
         if progress is not None:
             progress(done.rows, done.rows)
         return done
@@ -252,7 +252,7 @@ class Classifier(ClassifierInterface):
             out=out,
             **how,
         )
-        if said := rows_in_use_text(scored.counted.rows_per_split()):
+        if said := rows_in_use_text(rows_in_use(scored.counted.counts)):
             log.warning(said)
         return read_scores(self._runtime.engine, scored.request.job_id)
 

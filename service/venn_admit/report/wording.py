@@ -69,6 +69,15 @@ def waiting_text(waiting: int) -> str:
     return f"{they_wait} until a calibration or fit that has begun is over, for ten minutes at most."
 
 
+def ignored_text(name: str, columns: Sequence[str]) -> str:
+    """Return what is said of the columns of labels that mean nothing.
+
+    >>> ignored_text("labels.csv", ["split", ""])
+    'labels.csv: these columns are ignored: split, a column without a name'
+    """
+    return f"{name}: these columns are ignored: {', '.join(column or 'a column without a name' for column in columns)}"
+
+
 def rows_in_use_text(rows: Mapping[Split, int]) -> str | None:
     """Return what is said of rows that were scored, by split, if the classifier was fitted or calibrated with some.
 

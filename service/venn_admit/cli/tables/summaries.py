@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from venn_admit.core.reasons import Reason
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.report.wording import counted
-from venn_admit.store.decisions.decisions import DecisionCount
+from venn_admit.store.decisions.decisions import DecisionCount, rows_in_use
 from venn_admit_client.records import Audits, Labelling
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class ScoreSummary:
         self.admitted: Counter[int] = Counter()
         self.rejected: Counter[Reason] = Counter()
         self.rejected_of: dict[int, Counter[Reason]] = {number: Counter() for number in range(len(class_names))}
-        self.in_use: Counter[Split] = Counter()
+        self.in_use = rows_in_use(counts)
         for count in counts:
             self.predicted[count.predicted] += count.rows
             if count.decision is not None:
@@ -36,8 +36,6 @@ class ScoreSummary:
             if count.reason is not None:
                 self.rejected[count.reason] += count.rows
                 self.rejected_of[count.predicted][count.reason] += count.rows
-            if count.split != Split.SCORED:
-                self.in_use[count.split] += count.rows
 
     def payload(self) -> dict[str, Any]:
         """For programs; of classes without a row too."""

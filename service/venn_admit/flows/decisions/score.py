@@ -1,7 +1,6 @@
 """Batch scoring: exemplars in, a job that workers compute, decisions out in the order of the exemplars."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +10,6 @@ import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.evidence import Kind
-from venn_admit.core.split_names import Split
 from venn_admit.core.types import IntArray
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.files.output.exports import SCORE_FIELDS, SCORES_SCHEMA, classes_of
@@ -201,13 +199,6 @@ class ScoreCounts:
 
     class_names: tuple[str, ...]
     counts: Sequence[decisions.DecisionCount]
-
-    def rows_per_split(self) -> Mapping[Split, int]:
-        """Return how many rows are exemplars of each split."""
-        rows: Counter[Split] = Counter()
-        for one in self.counts:
-            rows[one.split] += one.rows
-        return rows
 
 
 def count_scores(engine: Engine, job_id: int) -> ScoreCounts:

@@ -1,5 +1,6 @@
 """Decisions: written by binary COPY, read in the order of a job's request."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,15 @@ class DecisionCount:
     decision: int | None
     reason: Reason | None
     rows: int
+
+
+def rows_in_use(counts: Iterable[DecisionCount]) -> Counter[Split]:
+    """Return how many rows train the KNN or calibrate, by split."""
+    rows: Counter[Split] = Counter()
+    for count in counts:
+        if count.split != Split.SCORED:
+            rows[count.split] += count.rows
+    return rows
 
 
 def undecided(

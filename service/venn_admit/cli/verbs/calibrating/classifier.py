@@ -11,7 +11,7 @@ from venn_admit.cli.options import AllowTrainingRows, Json, Name, OwnExtractor, 
 from venn_admit.cli.output import print_result, shown, warn
 from venn_admit.cli.waiting import Waiting
 from venn_admit.errors import InvalidInputError
-from venn_admit.report.wording import counted
+from venn_admit.report.wording import counted, ignored_text
 from venn_admit_client.members import as_json as json_of
 
 
@@ -146,8 +146,7 @@ def label(
         join_train=join_train,
     )
     if done.ignored:
-        ignored = ", ".join(shown(column) or "a column without a name" for column in done.ignored)
-        warn(f"{file.name}: these columns are ignored: {ignored}.")
+        warn(f"{ignored_text(file.name, list(map(shown, done.ignored)))}.")
     print_result(as_json, json_of(done), *label_lines(file, done), *due_lines(name, done.recalibrations_due))
 
 
