@@ -1,8 +1,8 @@
-"""Simulated: with class shares declared, a class of such traffic seldom is less than 1 - alpha right.
+"""Simulated: with class shares declared, a class of such traffic seldom is less than 1 - alpha right, or costs more.
 
-The laws are finite, so that the share right under any policy is known exactly. In traffic one predicted class is alpha
-wrong at every score, or a little more, so that every policy that admits any of it is an error. The calibration data
-have points of each class like those of traffic, and the classes in other shares.
+The laws are finite, so that the share right under any policy is known exactly, and the mean loss. In traffic one
+predicted class costs alpha at every score, or a little more, so that every policy that admits any of it is an error.
+The calibration data have points of each class like those of traffic, and the classes in other shares.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from tests.guarantees.draws import Draws
-from tests.guarantees.test_costs import GOOD, LEVELS, SPREAD
+from tests.guarantees.test_costs import FREE, GOOD, LEVELS, SPREAD, THREE, TWO
 from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
+from venn_admit.core.calibrators.loss import LossMatrix
 from venn_admit.core.types import FloatArray
 
 ALPHA, CONFIDENCE, EPS = Decimal("0.1"), Decimal("0.9"), 0.1
@@ -30,25 +31,32 @@ class Law:
 
     confusion: (C, C), how likely a wrong point of a predicted class has each true class.
     shares: (C,) those of the calibration data.
-    wrong: How much of predicted class 0 is wrong in traffic, at every score.
+    mean: What predicted class 0 costs on average in traffic, at every score.
     predicted: (C,) how often traffic is predicted as each class, if not equally often.
     off: (C,) by how much the declared shares are off; each is said to be off by as much as the largest.
+    loss: What errors cost; 1 if None.
     """
 
     confusion: FloatArray
     shares: tuple[float, ...]
     kinds: tuple[ClassKind, ...] = (ClassKind.PREDICTED,)
-    wrong: float = 0.1
+    mean: float = 0.1
     documents: int = 800
     predicted: tuple[float, ...] = ()
     off: tuple[float, ...] = ()
+    loss: LossMatrix | None = None
+
+    @property
+    def cost(self) -> FloatArray:
+        """(C, C), what errors cost by true and by predicted class."""
+        return np.array(1 - np.eye(len(self.shares)) if self.loss is None else self.loss, dtype=np.float64)
 
     @property
     def traffic(self) -> FloatArray:
         """(C, 6, C), the probability of each predicted class, score and true class."""
         class_count = len(self.shares)
         right = np.repeat(GOOD[np.newaxis], class_count, axis=0)
-        right[0] = 1 - self.wrong
+        right[0] = 1 - self.mean / (self.confusion[0] @ self.cost[:, 0])
         found = (1 - right)[:, :, np.newaxis] * self.confusion[:, np.newaxis, :]
         found[np.arange(class_count), :, np.arange(class_count)] = right
         of_class = np.array(self.predicted or (1 / class_count,) * class_count)
@@ -75,16 +83,17 @@ class Law:
         return CertificatePoints(LEVELS[level], predicted, label, np.arange(count))
 
     def falls_short(self, policy: Policy, traffic: FloatArray | None = None) -> bool:
-        """Whether an admitted class of the kinds asked for is alpha wrong in traffic, or more.
+        """Whether an admitted class of the kinds asked for costs alpha in traffic, or more.
 
         traffic: (C, 6, C), if it is not that of the law.
         """
         of_all = self.traffic if traffic is None else traffic
         least = np.array([np.inf if value is None else value for value in policy.thresholds])
         admitted = np.where((least[:, np.newaxis] <= LEVELS)[:, :, np.newaxis], of_all, 0.0).sum(axis=1)
-        right = np.diag(admitted)
-        of_kind = {ClassKind.PREDICTED: admitted.sum(axis=1), ClassKind.TRUE: admitted.sum(axis=0)}
-        return any(bool(((right <= 0.9 * of_kind[kind] + 1e-12) & (of_kind[kind] > 0)).any()) for kind in self.kinds)
+        excess, axis = admitted * (self.cost.T - 0.1), {ClassKind.PREDICTED: 1, ClassKind.TRUE: 0}
+        return any(
+            bool(((excess.sum(axis[kind]) >= -1e-12) & (admitted.sum(axis[kind]) > 0)).any()) for kind in self.kinds
+        )
 
     def certified(self, draw: int, declared: ClassShares | None) -> Policy | None:
         rng = np.random.default_rng(draw)
@@ -104,18 +113,23 @@ class Law:
             confidence=CONFIDENCE,
             kinds=self.kinds,
             class_shares=declared,
+            loss=self.loss,
         ).policy
 
 
 FLIP, HALVES = 1 - np.eye(2), (1 - np.eye(3)) / 2
 LAWS = {
     "two classes": Law(FLIP, (0.7, 0.3)),
-    "two classes, just above": Law(FLIP, (0.8, 0.2), wrong=0.1005),
+    "two classes, just above": Law(FLIP, (0.8, 0.2), mean=0.1005),
     "two classes, both kinds": Law(FLIP, (0.7, 0.3), tuple(ClassKind)),
     "two classes, in a corner of the box": Law(FLIP, (0.6, 0.4), off=(0.05, -0.05)),
     "three classes": Law(HALVES, (0.7, 0.2, 0.1)),
     "three classes, in a corner of the box": Law(HALVES, (0.6, 0.3, 0.1), off=(0.04, -0.02, -0.02)),
     "three classes, both kinds": Law(HALVES, (0.6, 0.2, 0.2), tuple(ClassKind)),
+    "two classes, a loss": Law(FLIP, (0.7, 0.3), loss=TWO),
+    "three classes, a loss": Law(HALVES, (0.6, 0.2, 0.2), loss=THREE),
+    "three classes, a loss, both kinds": Law(HALVES, (0.6, 0.2, 0.2), tuple(ClassKind), loss=THREE),
+    "errors that cost nothing, of a class that traffic has less of": Law(HALVES, (0.2, 0.2, 0.6), loss=FREE),
 }
 
 
@@ -133,7 +147,7 @@ def test_a_class_of_declared_traffic_is_seldom_less_right_than_promised(name: st
         assert certified / draws.count > 0.5
 
 
-@pytest.mark.parametrize("name", ["two classes", "three classes"])
+@pytest.mark.parametrize("name", ["two classes", "three classes", "two classes, a loss"])
 def test_without_them_it_falls_short_in_most(name: str) -> None:
     """The calibration data have more of class 0, so that less of what is predicted as it is wrong there."""
     law = LAWS[name]

@@ -90,6 +90,6 @@ def test_a_class_of_traffic_is_seldom_less_right_than_promised(name: str) -> Non
 
 def test_points_of_a_class_that_have_changed_break_it() -> None:
     """If they are mistaken for the other class more often, the shares that explain it have more of that class."""
-    case = Traffic(Law(FLIP, CALIBRATION, wrong=0.03, documents=2000, predicted=predicted_at(0.3)), mistaken=5.0)
+    case = Traffic(Law(FLIP, CALIBRATION, mean=0.03, documents=2000, predicted=predicted_at(0.3)), mistaken=5.0)
     found = [case.certified(draw) for draw in range(10)]
     assert sum(policy is not None and case.law.falls_short(policy, case.cells) for _, policy in found) >= 8

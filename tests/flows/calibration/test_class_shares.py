@@ -12,6 +12,7 @@ from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShare
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.flows.decisions.replay import replay_newest
+from venn_admit.flows.decisions.score_one import PointScorer
 
 DECLARED = ClassShares((Decimal("0.6"), Decimal("0.2"), Decimal("0.2")), Decimal("0.05"))
 ASKED: dict[str, Any] = {
@@ -56,6 +57,22 @@ def test_they_are_in_settings_certificate_promise_and_decisions(held_out: Bench)
     assert (replayed.differing, replayed.policy.promise) == ((), Promised.SHARES)
     (row,) = held_out.rows("SELECT class_shares, class_shares_within FROM calibrator WHERE class_shares IS NOT NULL")
     assert tuple(row) == (list(DECLARED.shares), DECLARED.within)
+
+
+def test_with_a_loss_they_promise_the_mean_loss(held_out: Bench) -> None:
+    costs = ((0, 1, "0.05"), (2, 0, 1), ("0.5", 1, 0))
+    loss = tuple(tuple(map(Decimal, row)) for row in costs)
+    found = calibrated(held_out, **ASKED, loss=loss)
+    certificate = certificate_of(found)
+    assert (certificate.class_shares, certificate.loss) == (DECLARED, loss)
+    assert certificate.policy is not None
+    assert certificate.policy != certificate_of(calibrated(held_out, certify=("predicted",), loss=loss)).policy
+    calibrated(held_out, **ASKED, loss=loss)
+    decided = PointScorer(held_out.workspace()).score(NAME, None, logits=np.zeros(CLASSES, np.float32))
+    assert decided.policy is not None
+    assert decided.policy.promise is Promised.LOSS_IN_SHARES
+    said = decided.policy.promise.stated(certificate.alpha, certificate.confidence)
+    assert "the mean loss is at most 0.2 among the admitted of each class asked for, in traffic that has" in said
 
 
 def refused(bench: Bench, message: str, asked: dict[str, Any] = ASKED) -> None:

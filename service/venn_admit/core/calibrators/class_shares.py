@@ -97,7 +97,6 @@ def checked_class_shares(
     certification: Certification | None,
     *,
     estimated: bool,
-    by_loss: bool,
     standing: bool,
 ) -> ClassShares | None:
     """Return the shares that are declared for a certificate, checked; None if there are none, or they are estimated.
@@ -105,7 +104,6 @@ def checked_class_shares(
     Args:
         within: How much each may be off; None for 0.
         certification: None if something else is promised.
-        by_loss: Whether it is about the mean loss.
 
     Raises:
         InvalidInputError: They are none, `within` stands alone, or they are declared or estimated for something else
@@ -118,7 +116,7 @@ def checked_class_shares(
                     f"{name}: the class shares of traffic are either declared or estimated; leave out either {name} or "
                     "class_shares_estimated"
                 )
-        _check_use("class_shares_estimated", certification, by_loss=by_loss, standing=standing)
+        _check_use("class_shares_estimated", certification, standing=standing)
     if shares is None:
         if within is None:
             return None
@@ -128,11 +126,11 @@ def checked_class_shares(
         )
     declared = ClassShares(shares, Decimal(0) if within is None else within)
     check_class_shares(declared, class_count)
-    _check_use("class_shares", certification, by_loss=by_loss, standing=standing)
+    _check_use("class_shares", certification, standing=standing)
     return declared
 
 
-def _check_use(setting: str, certification: Certification | None, *, by_loss: bool, standing: bool) -> None:
+def _check_use(setting: str, certification: Certification | None, *, standing: bool) -> None:
     if certification is None:
         raise InvalidInputError(
             f"{setting}: a certificate alone can be made for class shares of traffic, got another promise; certify "
@@ -150,9 +148,7 @@ def _check_use(setting: str, certification: Certification | None, *, by_loss: bo
             f"{setting}: a group's points of all classes cannot be weighed together, got {mixed[0]}; certify "
             f"predicted*{mixed[0]}, which holds for the group too"
         )
-    for name, given in (("loss", by_loss), ("standing", standing)):
-        if given:
-            raise InvalidInputError(
-                f"{name}: a certificate for class shares of traffic is made once, and counts right and wrong alone; "
-                f"leave out either {name} or {setting}"
-            )
+    if standing:
+        raise InvalidInputError(
+            f"standing: a certificate for class shares of traffic is made once; leave out either standing or {setting}"
+        )

@@ -18,6 +18,10 @@ _LOSS = (
     "with confidence {confidence} over the calibration labels, the mean loss is at most {alpha} among the admitted of "
     "each class asked for"
 )
+_IN_SHARES = (
+    ", in traffic that has the classes in the shares declared or estimated and points of each class like those of the "
+    "calibration data"
+)
 
 
 def _of_any(template: str) -> str:
@@ -39,7 +43,7 @@ class AskedPromise(StrEnum):
 
 
 class Promised(StrEnum):
-    """What is promised, in the order of rows, from nothing to classes, losses and classes in declared shares."""
+    """What is promised, in the order of rows, from nothing to classes, losses, and both in other class shares."""
 
     NONE = "none"
     SETS = "sets"
@@ -53,6 +57,7 @@ class Promised(StrEnum):
     GROUPS = "groups"
     LOSS = "loss"
     SHARES = "shares"
+    LOSS_IN_SHARES = "loss in shares"
 
     @property
     def sentence(self) -> str:
@@ -62,7 +67,12 @@ class Promised(StrEnum):
     @property
     def where(self) -> str:
         """What to say of traffic between "promised" and the sentence, which names it itself if it is other traffic."""
-        return "" if self is Promised.SHARES else ", for traffic like the calibration data"
+        return "" if self.is_for_other_shares else ", for traffic like the calibration data"
+
+    @property
+    def is_for_other_shares(self) -> bool:
+        """Whether it is for traffic with class shares of its own."""
+        return self in (Promised.SHARES, Promised.LOSS_IN_SHARES)
 
     def stated(self, alpha: Decimal, confidence: Decimal | None) -> str:
         """Return the promise of one calibration in words, to be put behind a colon.
@@ -101,10 +111,8 @@ _TEMPLATES = {
     Promised.BOTH: _certified("predicted and of each true class"),
     Promised.GROUPS: _certified("group asked for, and of each class asked for"),
     Promised.LOSS: _LOSS,
-    Promised.SHARES: (
-        f"{_certified('class asked for')}, in traffic that has the classes in the shares declared or estimated and "
-        "points of each class like those of the calibration data"
-    ),
+    Promised.SHARES: f"{_certified('class asked for')}{_IN_SHARES}",
+    Promised.LOSS_IN_SHARES: f"{_LOSS}{_IN_SHARES}",
 }
 
 
@@ -128,7 +136,7 @@ def promised(
     if certify is None:
         return Promised.POINTWISE if promise is AskedPromise.POINTWISE else Promised.AVERAGE
     if by_shares:
-        return Promised.SHARES
+        return Promised.LOSS_IN_SHARES if by_loss else Promised.SHARES
     if by_loss or standing:
         return Promised.LOSS if by_loss else Promised.STANDING
     if any(isinstance(kind, GroupKind) for kind in certify):

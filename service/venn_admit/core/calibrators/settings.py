@@ -465,7 +465,6 @@ def make_venn_abers_settings(
         class_count,
         certification if promise == AskedPromise.POINTWISE else None,
         estimated=class_shares_estimated,
-        by_loss=loss is not None,
         standing=standing,
     )
     if score not in {AUTO, *ScoreKind}:

@@ -46,8 +46,8 @@ def by_loss(name: str) -> str:
 
 
 def is_by_loss(name: str) -> bool:
-    """Return whether `by_loss` gave a name."""
-    return name.endswith(_BY_LOSS)
+    """Return whether a name has what `by_loss` adds."""
+    return _BY_LOSS in name
 
 
 def in_shares(name: str) -> str:
@@ -56,8 +56,8 @@ def in_shares(name: str) -> str:
 
 
 def is_in_shares(name: str) -> bool:
-    """Return whether `in_shares` gave a name."""
-    return name.endswith(_IN_SHARES)
+    """Return whether a name has what `in_shares` adds."""
+    return _IN_SHARES in name
 
 
 def by_bins(name: str) -> str:

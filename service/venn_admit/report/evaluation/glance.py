@@ -91,7 +91,7 @@ def promise_of(method: str) -> Promised:
     if method.startswith(("Venn-ADMIT", "Venn-Abers")):
         return Promised.POINTWISE
     if is_by_loss(method):
-        return Promised.LOSS
+        return Promised.LOSS_IN_SHARES if is_in_shares(method) else Promised.LOSS
     if is_in_shares(method):
         return Promised.SHARES
     if method.startswith(f"{CERTIFIED}, ") and "group:" in method:

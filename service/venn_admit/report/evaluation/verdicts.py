@@ -129,7 +129,7 @@ def class_gap(report: DatasetReport) -> str:
         return f"{missing} The certificate is about true classes too, as long as traffic is like the calibration data."
     if promise_of(report.own) is Promised.GROUPS:
         return f"{missing} The certificate is about the classes and groups that it was asked for."
-    if promise_of(report.own) is Promised.SHARES:
+    if promise_of(report.own).is_for_other_shares:
         return f"{missing} The certificate is about the classes asked for, in traffic with class shares of its own."
     return (
         f"{missing} {report.own} looks at points of the same predicted class and promises nothing of true classes; "

@@ -48,6 +48,11 @@ _TABLE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _ADDED = re.compile(rf"^ALTER TABLE {SCHEMA}\.(?P<table>\w+) ADD COLUMN (?P<item>.*?);$", re.MULTILINE)
+_REPLACED = re.compile(
+    rf"^ALTER TABLE {SCHEMA}\.\w+ DROP CONSTRAINT (?P<name>\w+), "
+    r"ADD CONSTRAINT (?P<rule>(?P=name) CHECK \([^;]*\))(?: NOT VALID)?;",
+    re.MULTILINE,
+)
 _INDEX = re.compile(
     rf"^CREATE (?P<unique>UNIQUE )?INDEX (?:CONCURRENTLY )?(?P<name>\w+)\s+ON {SCHEMA}\.(?P<table>\w+)"
     r"(?: USING (?P<using>\w+))? \((?P<keys>[^;]*?)\)"
@@ -92,13 +97,14 @@ def read_tables(script: str) -> MetaData:
     dropped = {found["name"]: found.start() for found in _DROPPED.finditer(script)}
     indexes = [found for found in _INDEX.finditer(script) if found.start() > dropped.get(found["name"], -1)]
     comments = {found["of"]: found["text"].replace("''", "'") for found in _COMMENT.finditer(script)}
+    replaced = {found["name"]: " ".join(found["rule"].split()) for found in _REPLACED.finditer(script)}
     for found in _TABLE.finditer(script):
         name = found["name"]
         added = [each["item"] for each in _ADDED.finditer(script) if each["table"] == name]
         Table(
             name,
             metadata,
-            *_items(name, ",\n".join([found["items"].rstrip(), *added]), comments),
+            *_items(name, ",\n".join([found["items"].rstrip(), *added]), comments, replaced),
             *(_index(each) for each in indexes if each["table"] == name),
             comment=comments[name],
             prefixes=["UNLOGGED"] if found["unlogged"] else [],
@@ -107,12 +113,13 @@ def read_tables(script: str) -> MetaData:
     return metadata
 
 
-def _items(table: str, lines: str, comments: dict[str, str]) -> Iterator[SchemaItem]:
+def _items(table: str, lines: str, comments: dict[str, str], replaced: dict[str, str]) -> Iterator[SchemaItem]:
     for item in defined_columns(lines):
         if item.name != "CONSTRAINT":
             yield _column(item.name, item.expression, comments[f"{table}.{item.name}"])
         else:
-            yield _constraint(item.expression)
+            name, _, _ = item.expression.partition(" ")
+            yield _constraint(replaced.get(name, item.expression))
 
 
 def _column(name: str, rules: str, comment: str) -> Column[Any]:

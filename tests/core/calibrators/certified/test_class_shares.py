@@ -19,6 +19,7 @@ from venn_admit.core.calibrators.certified.hypothesis_tests import bounded_p_val
 from venn_admit.core.calibrators.certified.shares import costs_under_shares, departures
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.settings import make_venn_abers_settings
+from venn_admit.core.types import FloatArray
 from venn_admit.errors import InvalidInputError
 
 SHARES = (Decimal("0.5"), Decimal("0.3"), Decimal("0.2"))
@@ -42,17 +43,24 @@ def test_the_bounds_are_those_of_clopper_and_pearson(level: float) -> None:
     assert (high[~some_not] == 1).all()
 
 
-def test_errors_cost_what_the_definition_says() -> None:
-    label = np.repeat([0, 1, 2], [200, 90, 30])
-    found = costs_under_shares(1.0 - np.eye(3), np.bincount(label, minlength=3), BOX, alpha=0.1, level=0.006)
+@pytest.mark.parametrize(
+    ("loss", "counts"),
+    [
+        (1.0 - np.eye(3), [200, 90, 30]),
+        # An error that costs nothing, of a class that traffic has much more of, would cost less than nothing.
+        (np.array([[0, 0.05, 0], [0.04, 0, 2], [3, 0.09, 0]]), [30, 90, 200]),
+    ],
+)
+def test_errors_cost_what_the_definition_says(loss: FloatArray, counts: list[int]) -> None:
+    found = costs_under_shares(loss, np.array(counts), BOX, alpha=0.1, level=0.006)
     for y, c in np.ndindex(3, 3):
         if y == c:
             assert found[y, c] == 0
             continue
-        of_y, of_c = (int((label == number).sum()) for number in (y, c))
-        least = stats.beta.ppf(0.001, of_y, of_c + 1)  # that of y among both
-        weights = (float(SHARES[y]) + 0.04) / (float(SHARES[c]) - 0.04) * (1 - least) / least
-        assert found[y, c] == pytest.approx(0.1 + 0.9 * weights, rel=1e-9)
+        rare, other, sign = (y, c, 1) if loss[y, c] > 0.1 else (c, y, -1)
+        least = stats.beta.ppf(0.001, counts[rare], counts[other] + 1)  # that of the one among both
+        ratio = (float(SHARES[rare]) + 0.04) / (float(SHARES[other]) - 0.04) * (1 - least) / least
+        assert found[y, c] == pytest.approx(max(0.1 + (loss[y, c] - 0.1) * ratio**sign, 0.0), rel=1e-9)
 
 
 def test_traffic_is_outside_where_no_shares_of_the_box_explain_it() -> None:
@@ -225,7 +233,7 @@ def test_a_certificate_keeps_the_shares_that_it_is_for(of: ClassShares | Estimat
         ({"class_shares_estimated": True, "certify": None, "promise": "strongest"}, "^class_shares_estimated: "),
         ({"class_shares": SHARES, "certify": ["true"]}, "holds whatever shares the classes have"),
         ({"class_shares": SHARES, "certify": ["predicted", "group:region"]}, r"certify predicted\*group:region"),
-        ({"class_shares": SHARES, "standing": True}, "leave out either standing or class_shares"),
+        ({"class_shares": SHARES, "standing": True}, "made once; leave out either standing or class_shares"),
         ({"class_shares": SHARES, "certify": None, "promise": "strongest"}, "got another promise"),
     ],
 )

@@ -4,12 +4,13 @@ Under label shift, points of a class are as they are in the calibration data, an
 p. Let w_y = q_y / p_y. The mean loss among the admitted points of a predicted class c is below alpha in such traffic
 if E(w_y (loss - alpha)) over them is below 0 in the calibration data. Divided by w_c, a right prediction counts as
 before, and an error of true class y as if it cost alpha + (w_y / w_c) (loss - alpha): a loss like any other, by true
-and by predicted class.
+and by predicted class. Where that is below 0, it counts as 0, which is more.
 
-Neither p nor, within its box, q is known. The ratio p_c / p_y has an exact upper bound, since of the points of the two
-classes a binomial number is of class y. These bounds rest on the labels that are tested, so that no bet of a game may
-know them beforehand. The tests are tails instead, binomial ones or Hoeffding's, which grow with what errors cost: if
-none costs less than it does under the true shares, the test holds wherever q lies in its box.
+Neither p nor, within its box, q is known. The ratio p_c / p_y has exact bounds, since of the points of the two classes
+a binomial number is of class y: the upper one counts for errors that cost more than alpha, the lower one for others.
+These bounds rest on the labels that are tested, so that no bet of a game may know them beforehand. The tests are tails
+instead, binomial ones or Hoeffding's, which grow with what errors cost: if none costs less than it does under the true
+shares, the test holds wherever q lies in its box.
 
 Sources: Podkopaev & Ramdas (2021), *Distribution-free uncertainty quantification for classification under label
 shift*; Si, Park, Lee, Dobriban & Bastani (2024), *PAC prediction sets under label shift*.
@@ -36,7 +37,7 @@ def costs_under_shares(
     """Return what predictions cost at most within their predicted class under declared shares.
 
     Args:
-        loss: (C, C) float64, by true and by predicted class, with errors above alpha.
+        loss: (C, C) float64, by true and by predicted class.
         counts: (C,) int64, how many of some independent random points are of each class.
         declared: The shares.
         alpha: The largest mean loss.
@@ -56,8 +57,13 @@ def costs_under_shares(
     of_class = np.broadcast_to(counts[:, np.newaxis], loss.shape)
     pairs = len(loss) * (len(loss) - 1)
     least = least_probabilities(of_class.ravel(), (of_class + of_class.T).ravel(), level / pairs).reshape(loss.shape)
-    ratio = np.divide.outer(declared.most, declared.least) * (1 - least) / least
-    return np.where(np.eye(len(loss), dtype=np.bool_), loss, alpha + ratio * (loss - alpha))
+    ratio = np.where(
+        loss > alpha,
+        np.divide.outer(declared.most, declared.least) * (1 - least) / least,
+        np.divide.outer(declared.least, declared.most) * least.T / (1 - least.T),
+    )
+    cost = alpha + ratio * (loss - alpha)
+    return np.where(np.eye(len(loss), dtype=np.bool_), loss, np.maximum(cost, 0.0))
 
 
 @dataclass(frozen=True, slots=True)

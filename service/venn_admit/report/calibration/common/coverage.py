@@ -113,7 +113,7 @@ def _by_others(report: CalibrationReport, traffic: Traffic) -> str:
 
 def _has_target(report: CalibrationReport) -> bool:
     """Whether the promise is about the share right of such data, not about what errors cost or about other traffic."""
-    return report.part.promised not in (Promised.LOSS, Promised.SHARES)
+    return not (report.part.promised is Promised.LOSS or report.part.promised.is_for_other_shares)
 
 
 def _percent(count: int, total: int) -> str:
