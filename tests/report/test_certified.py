@@ -264,6 +264,26 @@ def test_a_share_right_has_no_limit_where_the_test_is_about_other_shares() -> No
     assert not any(axes.collections for axes in certificate_figure(found, ["left", "right"]).axes[::2])
 
 
+def test_a_mean_loss_is_shown_of_classes_that_are_tested_and_says_how_it_is_weighed() -> None:
+    rng = np.random.default_rng(0)
+    knn, evidence = (graded_points(rng, 1200, size=1, frequencies=(0.8, 0.2), sharpness=8.0) for _ in range(2))
+    loss = tuple(tuple(Decimal(cost) for cost in row) for row in (("0", "2"), ("10", "0")))
+    found = certify(
+        knn,
+        evidence,
+        class_count=2,
+        alpha=Decimal("0.1"),
+        kinds=BOTH[:1],
+        loss=loss,
+        class_shares=ClassShares((Decimal("0.7"), Decimal("0.3"))),
+    )
+    assert [one.mean_loss is None for one in found.lacking] == [True, False], "one class has no chance"
+    assert "predicted class 0 .000 - - - not" in text(found)
+    assert f"predicted class 1 .051 .984 {found.lacking[1].mean_loss:.4g} .128 not" in text(found)
+    assert "counts for more in p-values and mean losses" in text(found)
+    assert "weighed by the class shares of traffic" in caption(found)
+
+
 def test_a_mean_loss_is_drawn_against_alpha() -> None:
     rng = np.random.default_rng(0)
     knn, evidence = (graded_points(rng, 1500, frequencies=(0.5, 0.5), sharpness=8.0) for _ in range(2))

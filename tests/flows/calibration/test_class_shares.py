@@ -60,8 +60,7 @@ def test_they_are_in_settings_certificate_promise_and_decisions(held_out: Bench)
 
 
 def test_with_a_loss_they_promise_the_mean_loss(held_out: Bench) -> None:
-    costs = ((0, 1, "0.05"), (2, 0, 1), ("0.5", 1, 0))
-    loss = tuple(tuple(map(Decimal, row)) for row in costs)
+    loss = tuple(tuple(map(Decimal, row)) for row in (("0", "1", "0.05"), ("2", "0", "1"), ("0.5", "1", "0")))
     found = calibrated(held_out, **ASKED, loss=loss)
     certificate = certificate_of(found)
     assert (certificate.class_shares, certificate.loss) == (DECLARED, loss)

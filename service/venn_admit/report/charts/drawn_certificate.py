@@ -26,14 +26,17 @@ CAPTION = (
 )
 OF_POINTS = ", with its lower confidence limit at the level of the chain"
 OF_OTHER_TRAFFIC = " (in the calibration data, not in the class shares of traffic)"
+WEIGHED = " (weighed by the class shares of traffic)"
 
 
 def caption(certificate: Certificate) -> str:
     """Return what stands below the picture."""
     bound = OF_POINTS if _has_limit(certificate) else ""
+    if certificate.class_shares is not None:
+        bound = OF_OTHER_TRAFFIC if certificate.loss is None else WEIGHED
     said = CAPTION.format(
         figure="lowest share right" if certificate.loss is None else "largest mean loss",
-        bound=bound if certificate.class_shares is None else OF_OTHER_TRAFFIC,
+        bound=bound,
     )
     chains = len(_tested(certificate))
     if chains > MOST_PANELS:

@@ -21,7 +21,8 @@ class ClassResult(PromisedClass):
         p_value: In [0, 1]; None for a predicted class that is never admitted, of which nothing is promised.
         documents_needed: The number of documents of evidence with which the class passes with a chance of 0.8, at the
             rates seen there; None if it fails at any number.
-        mean_loss: That of its admitted points, 0 if there are none; None if no loss was asked for.
+        mean_loss: That of its admitted points, 0 if there are none, weighed as their errors are if class shares were
+            declared or estimated; None if no loss was asked for, or nothing is admitted for want of a chance.
     """
 
     admitted: int

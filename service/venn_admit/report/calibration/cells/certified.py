@@ -228,7 +228,7 @@ def _classes(certificate: Certificate, results: Sequence[ClassResult], class_nam
             class_text(result, class_names),
             ratio_text(result.admitted, certificate.points),
             ratio_text(result.right, result.admitted),
-            *(() if result.mean_loss is None else (f"{result.mean_loss:.4g}",)),
+            *(("-" if result.mean_loss is None else f"{result.mean_loss:.4g}",) if certificate.loss else ()),
             "-" if result.p_value is None else share_text(result.p_value),
             *outcome(result),
         )
@@ -285,9 +285,10 @@ def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator
         yield from surviving_text(certificate.kinds)
     yield f"admitted: of all points of {evidence_text(certificate)}; right: of these."
     if certificate.class_shares is not None:
+        weighed = "p-values" if certificate.loss is None else "p-values and mean losses"
         yield (
-            "An error of a class that traffic has more of counts for more, and the p-values say so; shares right are "
-            "those of the calibration data."
+            f"An error of a class that traffic has more of counts for more in {weighed}; shares right are those of the "
+            "calibration data."
         )
     if certificate.policy is not None and len(certificate.lacking) > len(certificate.unpromised):
         yield (
