@@ -88,8 +88,8 @@ def take_in_waiting(engine: Engine, name: str | None = None, *, ended: int | Non
             recalibrations.take_in_waiting(connection, classifier)
     except (NotFoundError, ConflictError):  # nothing waits, or all is being deleted; what follows says so
         return
-    except DatabaseError:
-        log.exception("training exemplars that wait could not join", classifier=name)
+    except DatabaseError as error:  # which says what failed; its trace would say no more
+        log.warning("training exemplars that wait could not join", classifier=name, error=str(error))
 
 
 def held_classifier(connection: Connection, classifier: Classifier) -> Classifier:

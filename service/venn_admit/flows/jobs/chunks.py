@@ -173,8 +173,8 @@ class ChunkRunner:
                 job = jobs.by_id(connection, claim.job_id)
                 if job.state == "done":
                     recalibrations.take_in_waiting(connection, classifiers.by_id(connection, job.classifier_id))
-        except (ConflictError, DatabaseError, NotFoundError):  # the next one to look lets them join
-            self._log.exception("training exemplars that wait could not join", job=claim.job_id)
+        except (ConflictError, DatabaseError, NotFoundError) as error:  # the next one to look lets them join
+            self._log.warning("training exemplars that wait could not join", job=claim.job_id, error=str(error))
 
     def _check_attempts(self, claim: leases.Claim) -> None:
         """Raise JobError if all attempts are used up, which happens if workers are killed and record no error."""
