@@ -57,8 +57,10 @@ def test_a_mean_loss_is_certified_reported_evaluated_and_not_monitored(
     refused = own_calibrated("monitor", NAME)
     assert refused.code == 2
     assert "promises a mean loss, and monitors bet on the share right alone" in words(refused.stderr)
-    refused = own_calibrated("what-if", "settings", NAME, "--alpha", "0.25")
-    assert refused.code != 0
+    assert "Not watched: a mean loss is promised" in words(own_calibrated("report", NAME).stdout)
+    refused = own_calibrated("what-if", NAME, "--alpha", "0.25")
+    assert refused.code == 2
+    assert "asks for a certificate, whose policies are tested on all of mc and vp" in words(refused.stderr)
 
 
 def mean_of(out: Path) -> float:

@@ -38,11 +38,13 @@ class Watch:
 
     is_in_use: whether the setting of the calibration is the one that decides, which alone is watched. said: what the
     monitor said when it was last looked at; None if it was not started. is_behind: whether labels came since.
+    is_by_loss: whether a mean loss is promised, of which there is no monitor.
     """
 
     is_in_use: bool
     said: MonitorReport | None
     is_behind: bool
+    is_by_loss: bool = False
 
 
 def watch_section(watch: Watch, classifier: str, render: Render) -> Section:
@@ -51,6 +53,14 @@ def watch_section(watch: Watch, classifier: str, render: Render) -> Section:
     said = watch.said
     if not watch.is_in_use:
         return Section(title, ("Not watched: a monitor watches the setting that decides, and another one does now.",))
+    if watch.is_by_loss:
+        return Section(
+            title,
+            (
+                "Not watched: a mean loss is promised, and monitors bet on the share right. Evaluate the calibration "
+                "on labelled traffic, which shows the mean loss.",
+            ),
+        )
     if said is None:
         return Section(
             title,
