@@ -200,6 +200,15 @@ def test_arguments_that_do_not_parse(ingested: Program, arguments: tuple[object,
 
 
 @pytest.mark.processes
+def test_an_option_that_is_given_twice_is_refused(ingested: Program) -> None:
+    """The last one alone would count, so that less would be promised than was asked for."""
+    refused = ingested("calibrate", NAME, "--certify", "predicted", "--certify=true")
+    assert (refused.code, refused.stdout) == (2, "")
+    assert "'--certify': given 2 times; give it once, with commas between values" in " ".join(
+        refused.stderr.replace("│", " ").split()
+    )
+
+
 def test_a_run_from_a_shell(program: Program, tmp_path: Path) -> None:
     """The result alone is on standard output, progress on standard error."""
     made = program.apart("create", NAME, "--classes", "a,b,c", "--dim", samples.DIMENSION, "--json")

@@ -3,7 +3,7 @@
 import os
 import sys
 import traceback
-from collections import UserDict
+from collections import Counter, UserDict
 from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
@@ -51,6 +51,22 @@ class _Helped:
             one.display_type = partial(_type_text, one)
             one._get_number_range_help_str = partial(_range_text, one)
         return parameters
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Return a parser that refuses an option with a value that is given twice: only the last would count."""
+        parser = super().make_parser(ctx)  # type: ignore[misc] # as above
+        parse = parser.parse_args
+
+        def parse_once(args: list[str]) -> Any:
+            found = parse(args)
+            options = [one for one in found[2] if one.param_type_name == "option" and not one.is_flag]
+            for one, count in Counter(options).items():
+                if count > 1 and not one.multiple:
+                    raise typer.BadParameter(f"given {count} times; give it once, with commas between values", ctx, one)
+            return found
+
+        parser.parse_args = parse_once
+        return parser
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
