@@ -10,14 +10,17 @@ import pytest
 from rich.console import Console
 
 from tests.core.calibrators.certified.laws import graded_points, points_of, with_groups
+from venn_admit.core.calibrators.arguments import setting_text
 from venn_admit.core.calibrators.average.policy import AveragePolicy, ClassSelection
-from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.certification import ClassKind, DocumentTest
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.document import from_document
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.strongest import certify_strongest
 from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.calibrators.promises import Promised
+from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.report.calibration.cells.average import never_text
 from venn_admit.report.calibration.cells.certified import (
     certificate_payload,
@@ -262,6 +265,17 @@ def test_a_share_right_has_no_limit_where_the_test_is_about_other_shares() -> No
     found = certify(knn, evidence, class_count=2, alpha=Decimal("0.1"), kinds=BOTH[:1], class_shares=declared)
     assert "is tested (in the calibration data, not in the class shares of traffic), and" in caption(found)
     assert not any(axes.collections for axes in certificate_figure(found, ["left", "right"]).axes[::2])
+
+
+def test_a_confidence_that_is_asymptotic_is_called_so() -> None:
+    found = replace(certificate(400, size=5, kinds=BOTH[:1], sharpness=30.0), test=DocumentTest.ASYMPTOTIC)
+    assert "Certified with asymptotic confidence 0.95: of what is admitted, at least 0.9 is right in" in text(found)
+    assert "is valid only if there are very many of them" in text(found)
+    assert "asymptotic" not in text(replace(found, test=DocumentTest.FINITE_SAMPLE))
+    settings = make_venn_abers_settings(2, 5, certify=["true"], test="asymptotic")
+    assert setting_text(settings).endswith("certify true with asymptotic confidence 0.95")
+    said = Promised.TRUE.stated(settings.alpha, settings.confidence, settings.test)
+    assert said.startswith("with asymptotic confidence 0.95 over the calibration labels, at least 0.9 are right")
 
 
 def test_a_mean_loss_is_shown_of_classes_that_are_tested_and_says_how_it_is_weighed() -> None:

@@ -272,7 +272,8 @@ def _certificate_lines(certificate: Certificate, *, on_average: bool) -> Iterato
         yield f"  not certified for {kinds}{'' if on_average else ', so that everything is rejected'}"
         return
     admits = f"the policy admits {certificate.admitted or 0:.1%} of mc and vp"
-    yield f"  certified for {kinds} with confidence {certificate.confidence}; {admits}"
+    of_test = "asymptotic " if certificate.test == "asymptotic" else ""
+    yield f"  certified for {kinds} with {of_test}confidence {certificate.confidence}; {admits}"
     lacking = [one for one in certificate.classes if not one.is_promised]
     if lacking:
         more = f" and {len(lacking) - _MOST_LACKING} more" if len(lacking) > _MOST_LACKING else ""

@@ -201,9 +201,10 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
             yield Text(f"Setting {setting.id} could not be recalibrated: {setting.due_error}")
     in_use = found.settings[0]
     if in_use.is_in_use:
+        settings = in_use.settings
         yield Text(
             f"Calibration {in_use.calibration_id} promises{in_use.promised.where}: "
-            f"{in_use.promised.stated(in_use.settings.alpha, in_use.settings.confidence)}."
+            f"{in_use.promised.stated(settings.alpha, settings.confidence, settings.test)}."
         )
     for setting in found.settings:
         if setting.standing is not None and setting.retired_at is None:

@@ -148,7 +148,8 @@ def setting_text(settings: MethodSettings) -> str:
     if isinstance(settings, VennAbersSettings):
         asked = settings.certification
         if asked is not None and settings.promise is AskedPromise.POINTWISE:
-            parts.append(f"certify {', '.join(asked.kinds)} with confidence {asked.confidence}")
+            confidence = f"{asked.test.of_confidence}confidence {asked.confidence}"
+            parts.append(f"certify {', '.join(asked.kinds)} with {confidence}")
         elif not settings.has_policy:
             parts.append("pointwise")
     return ", ".join(parts)

@@ -127,6 +127,11 @@ class DocumentTest(StrEnum):
     FINITE_SAMPLE = "finite-sample"
     ASYMPTOTIC = "asymptotic"
 
+    @property
+    def of_confidence(self) -> str:
+        """What is said of a confidence that rests on it, to be put before the word."""
+        return "asymptotic " if self is DocumentTest.ASYMPTOTIC else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Certification:

@@ -4,19 +4,19 @@ from collections.abc import Collection
 from decimal import Decimal
 from enum import StrEnum
 
-from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, GroupKind, Kind
+from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest, GroupKind, Kind
 
 
 def _certified(classes: str) -> str:
     return (
-        "with confidence {confidence} over the calibration labels, at least {right} are right among the admitted of "
-        f"each {classes}"
+        "with {of_test}confidence {confidence} over the calibration labels, at least {right} are right among the "
+        f"admitted of each {classes}"
     )
 
 
 _LOSS = (
-    "with confidence {confidence} over the calibration labels, the mean loss is at most {alpha} among the admitted of "
-    "each class asked for"
+    "with {of_test}confidence {confidence} over the calibration labels, the mean loss is at most {alpha} among the "
+    "admitted of each class asked for"
 )
 _IN_SHARES = (
     ", in traffic that has the classes in the shares declared or estimated and points of each class like those of the "
@@ -27,7 +27,7 @@ _IN_SHARES = (
 def _of_any(template: str) -> str:
     """Return the sentence of any calibration of a kind, whose level and confidence are not known."""
     confidence = f"1 - eps ({DEFAULT_CONFIDENCE} unless another is asked for)"
-    return template.format(confidence=confidence, right="1 - alpha", alpha="alpha")
+    return template.format(of_test="", confidence=confidence, right="1 - alpha", alpha="alpha")
 
 
 CERTIFIED_SENTENCE = _of_any(_certified("class asked for"))
@@ -74,18 +74,20 @@ class Promised(StrEnum):
         """Whether it is for traffic with class shares of its own."""
         return self in (Promised.SHARES, Promised.LOSS_IN_SHARES)
 
-    def stated(self, alpha: Decimal, confidence: Decimal | None) -> str:
+    def stated(self, alpha: Decimal, confidence: Decimal | None, test: DocumentTest | None = None) -> str:
         """Return the promise of one calibration in words, to be put behind a colon.
 
         Args:
             alpha: Its error level.
             confidence: That of its certificate; None without one.
+            test: That of its certificate.
 
         Examples:
             >>> Promised.SETS.stated(Decimal("0.1"), None)
             'the set holds the label with probability 0.9'
         """
-        return _TEMPLATES[self].format(confidence=confidence, right=1 - alpha, alpha=alpha)
+        of_test = "" if test is None else test.of_confidence
+        return _TEMPLATES[self].format(of_test=of_test, confidence=confidence, right=1 - alpha, alpha=alpha)
 
 
 _TEMPLATES = {

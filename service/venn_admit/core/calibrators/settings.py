@@ -99,6 +99,7 @@ class CalibratorSettings:
     has_policy: ClassVar[bool] = False
     certify: ClassVar[None] = None
     confidence: ClassVar[None] = None
+    test: ClassVar[None] = None
     loss: ClassVar[None] = None
     standing: ClassVar[bool] = False
     family: ClassVar[bool] = False

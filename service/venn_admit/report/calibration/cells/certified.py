@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from venn_admit.core.calibrators.certification import ClassKind, GroupKind, Kind, kind_place
+from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, GroupKind, Kind, kind_place
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, SetAside
 from venn_admit.core.calibrators.certified.document import to_document
 from venn_admit.core.calibrators.certified.policies import Bounded
@@ -91,7 +91,8 @@ def certified_text(certificate: Certificate) -> str:
     )
     when = "" if certificate.standing is None else ", whenever one looks"
     of = "" if certificate.class_shares is None else f", in traffic {shares_text(certificate.class_shares)}"
-    return f"Certified with confidence {certificate.confidence}{when}: {said} {kinds_text(certificate)}{of}."
+    confidence = f"{certificate.test.of_confidence}confidence {certificate.confidence}"
+    return f"Certified with {confidence}{when}: {said} {kinds_text(certificate)}{of}."
 
 
 def shares_text(declared: ClassShares | EstimatedShares) -> str:
@@ -284,6 +285,8 @@ def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator
     if certificate.policy is not None:
         yield from surviving_text(certificate.kinds)
     yield f"admitted: of all points of {evidence_text(certificate)}; right: of these."
+    if certificate.test is DocumentTest.ASYMPTOTIC:
+        yield "The asymptotic test of documents of several points is valid only if there are very many of them."
     if certificate.class_shares is not None:
         weighed = "p-values" if certificate.loss is None else "p-values and mean losses"
         yield (
