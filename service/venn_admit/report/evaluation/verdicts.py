@@ -11,7 +11,7 @@ from venn_admit.report.evaluation.wording import target_text, verdict_on_all
 from venn_admit.report.wording import counted, share_text
 
 CANNOT_TELL_NOTE = (
-    "“Cannot tell” means that the 95 % interval of the share contains the target, or that there are too few points "
+    "“Cannot tell” means that the 95 % interval contains the target, or that there are too few points "
     "to judge. This is normal for small samples, and is neither good nor bad news. The number of further admitted "
     "points that would settle it assumes that the share right stays the same."
 )
