@@ -47,7 +47,7 @@ def test_text(own_calibrated: Program, tmp_path: Path) -> None:
     scored(own_calibrated, tmp_path)
     told = own_calibrated("report", NAME)
     assert told.code == 0
-    assert told.stdout.startswith(f"{NAME}: calibration 1, current, of ")
+    assert told.stdout.startswith(f"{NAME}: calibration 1, in use, of ")
     assert "kappa 10, delta 1, bins of q 0, 1-5;" in told.stdout
     for title in ("What is stored", "What the partitions hold", "Recent traffic", "Where neighbours", "Labels that"):
         assert f"\n{title}" in told.stdout

@@ -204,6 +204,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
         queries=table_queries("made", 7, 1, "vp", (0, 1, 6), (0, 1, 6)),
         withheld={},
         looks=(),
+        current={7: "in use"},
     )
 
 
@@ -329,7 +330,7 @@ def test_advice(two_classes: CalibrationReport) -> None:
     itself = replace(below, snapshot=replace(due.snapshot, id=8, state="withheld"))
     assert advice(itself, command) == [said]
     retired = replace(due, snapshot=replace(due.snapshot, state="retired"))
-    assert advice(retired, command) == ["This calibration is retired: `venn-admit report made` shows the current one."]
+    assert advice(retired, command) == ["This calibration is retired: `venn-admit report made` shows the one in use."]
 
 
 def bands(report: CalibrationReport) -> BandsPart:
@@ -463,7 +464,7 @@ def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, h
     html = render_calibration(two_classes, command)
     page = Page(html)
     assert len(page.all("table")) == 13
-    assert "made: calibration 7, current, of 2026-03-01 09:30 UTC" in page.text
+    assert "made: calibration 7, in use, of 2026-03-01 09:30 UTC" in page.text
     assert "Nothing: no labels wait" in page.text
     assert not re.search(r"https?:|//[a-z]|src=|@import|<script|<link|<iframe", html)
     assert render_calibration(two_classes, command) == html

@@ -16,11 +16,16 @@ from venn_admit.errors import NotFoundError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.calibrate import Calibrated, calibrate_on_stored
 from venn_admit.flows.calibration.in_use import judged, use
 from venn_admit.flows.data.catalogue import find
+from venn_admit.flows.data.settings import retire
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.check import check_database
+from venn_admit.flows.reports.report import report
 from venn_admit.methods.venn_admit import method
+from venn_admit.report.calibration.common.history import history_section
+from venn_admit.report.calibration.sections import TextTable
+from venn_admit.report.calibration.wording import heading
 from venn_admit.store.calibrations import calibrations, calibrators, chains
 from venn_admit.store.calibrations.calibration_points import rows_of
 from venn_admit.store.database.engine import connect, transaction
@@ -78,6 +83,19 @@ def abers(edge: Bench) -> Bench:
     """The classifier `edge`, decided by Venn-Abers, calibration 2, which admits some."""
     edge.calibrate_abers("edge", score="network", alpha=Decimal("0.4"))
     return edge
+
+
+def test_a_report_says_which_calibration_is_in_use(abers: Bench) -> None:
+    def said(calibration: int) -> str:
+        found = report(abers.workspace(), "edge", calibration_id=calibration)
+        (history,) = history_section(found).parts
+        assert isinstance(history, TextTable)
+        return f"{heading(found).rpartition(', of ')[0]} | {'; '.join(row[0] for row in history.rows)}"
+
+    assert said(2) == "edge: calibration 2, in use | 2, in use; 1, kept current"
+    assert said(1) == "edge: calibration 1, kept current while 2 is in use | 1, kept current"
+    retire(abers.engine, "edge", 1)
+    assert said(1) == "edge: calibration 1, retired | 1, retired"
 
 
 class TestFarLess:

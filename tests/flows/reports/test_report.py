@@ -98,7 +98,7 @@ def test_what_is_stored(scored: Bench) -> None:
         found.inventory.exemplars[Split.MC],
         found.inventory.exemplars[Split.VP],
     )
-    assert (found.snapshot.reason, found.snapshot.is_current) == ("test", True)
+    assert (found.snapshot.reason, found.state) == ("test", "in use")
     assert found.changes.total == 0
 
 
@@ -140,9 +140,9 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     assert now.traffic.comparison.points == COUNT
     # The same points of the snapshot before are still to come.
     old = report(scored, calibration_id=1)
-    assert not old.snapshot.is_current
+    assert old.state == "retired"
     assert old.changes == changes
-    assert advice(old, command) == ["This calibration is retired: `venn-admit report reviews` shows the current one."]
+    assert advice(old, command) == ["This calibration is retired: `venn-admit report reviews` shows the one in use."]
 
 
 def test_corrections_and_labels_taken_back(few_reviews: Bench) -> None:

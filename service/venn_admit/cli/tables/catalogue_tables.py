@@ -105,7 +105,7 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
             row.reason,
             row.mc,
             row.vp,
-            _state(by_id[row.setting]) if row.is_current else _STATES[row.state],
+            by_id[row.setting].state if row.is_current else _STATES[row.state],
         )
         for row in found.calibrations
     ]
@@ -235,7 +235,7 @@ def _settings_table(settings: list[Calibrator], *, date: str) -> RenderableType:
     rows = [
         (
             str(setting.id),
-            _state(setting),
+            setting.state,
             str(setting.calibration_id),
             setting.calibrated_at if date == "made" else setting.retired_at,
             _described(setting),
@@ -256,14 +256,6 @@ def _described(setting: Calibrator) -> str:
     if setting.due_for is not None:
         parts.append(f"due for {setting.due_for}")
     return "; ".join(parts)
-
-
-def _state(setting: Calibrator) -> str:
-    if setting.is_in_use:
-        return "in use"
-    if not setting.has_current:
-        return "not in use"
-    return "kept current" if setting.retired_at is None else "retired"
 
 
 def _decisions(found: Shown) -> Iterator[RenderableType]:

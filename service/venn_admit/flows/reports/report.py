@@ -17,7 +17,7 @@ from venn_admit.flows.reports.monitor import read_monitor
 from venn_admit.methods.describing import CalibrationToDescribe
 from venn_admit.methods.registry import METHODS
 from venn_admit.report.calibration.report import Agreement, CalibrationReport, SnapshotFacts
-from venn_admit.store.calibrations import calibrations, chains, listing
+from venn_admit.store.calibrations import calibrations, calibrators, chains, listing
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.decisions import cells, reports
@@ -63,6 +63,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
             for row in listing.withheld(connection, classifier)
         }
         looks = listing.looks(connection, classifier)
+        settings = calibrators.of_classifier(connection, classifier)
         of_chains = None if chain is None else chains.history(connection, calibration)
     return CalibrationReport(
         classifier=classifier.name,
@@ -91,6 +92,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
         ),
         withheld=withheld,
         looks=tuple(CertificateLook(**row._mapping) for row in looks),
+        current={setting.calibration_id: setting.state for setting in settings if setting.has_current},
         chains=of_chains,
     )
 

@@ -22,8 +22,8 @@ def advice(report: CalibrationReport, render: Render) -> list[str]:
     """
     if report.snapshot.state == "withheld":
         return [_withheld(report, report.snapshot.id, render)]
-    if not report.snapshot.is_current:
-        return [f"This calibration is retired: `{render(report.step(Verb.REPORT))}` shows the current one."]
+    if report.state == "retired":
+        return [f"This calibration is retired: `{render(report.step(Verb.REPORT))}` shows the one in use."]
     findings = [*_errors(report, render), *_rejections(report, render), *_unlike(report)]
     return [*_with_sample(findings, _label_sample(report, render)), *_upkeep(report, render)]
 

@@ -73,6 +73,7 @@ def _snapshot(report: CalibrationReport) -> dict[str, Any]:
         "promise_sentence": report.promise_sentence,
         "asked_promise": asked,
         "state": snapshot.state,
+        "in_use": snapshot.id == report.in_use,
         "created_at": snapshot.created_at.isoformat(),
         "reason": snapshot.reason,
         "parameters_are_current": snapshot.parameters_are_current,

@@ -21,6 +21,9 @@ from venn_admit.report.calibration.sections import Finding, Picture, Section, Te
 from venn_admit.report.evaluation.dataset import ClassCoverage
 from venn_admit_client.records import CertificateLook, Withheld
 
+_STATES = {"retired": "retired", "withheld": "not in use"}
+"""What is said of calibrations that are not current, by their state."""
+
 
 class MethodPart(Protocol):
     """What a method of calibration adds to the report on its calibrations; see `CalibrationReport` for the rest."""
@@ -121,11 +124,6 @@ class SnapshotFacts:
     forgotten: int
     chain_has_ended: bool | None = None
 
-    @property
-    def is_current(self) -> bool:
-        """Whether its setting decides by it."""
-        return self.state == "current"
-
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
@@ -151,7 +149,8 @@ class CalibrationReport:
     days: the last ones, the oldest first; none if nothing happened on them.
     watch: its monitor. queries: the SQL behind the tables, by name. withheld: why calibrations are stored and were
     never put in use, by their numbers. looks: the certificates that looked at the labels, the newest first.
-    chains: what chains came to, up to this calibration; None if its certificate was made once.
+    chains: what chains came to, up to this calibration; None if its certificate was made once. current: whether each
+    calibration that is current is in use, kept current or retired with its setting, in words by its number.
     """
 
     classifier: str
@@ -171,11 +170,26 @@ class CalibrationReport:
     queries: Mapping[str, str]
     withheld: Mapping[int, Withheld]
     looks: tuple[CertificateLook, ...]
+    current: Mapping[int, str]
     chains: ChainHistory | None = None
 
     def step(self, verb: Verb, **arguments: Any) -> Step:
         """Return a step that the classifier's users can take."""
         return Step(verb, classifier=self.classifier, **arguments)
+
+    def state_text(self, calibration: int, state: str) -> str:
+        """Return whether a calibration in a stored state is in use, kept current, retired or not in use."""
+        return self.current[calibration] if state == "current" else _STATES[state]
+
+    @property
+    def state(self) -> str:
+        """The same of the snapshot reported on."""
+        return self.state_text(self.snapshot.id, self.snapshot.state)
+
+    @property
+    def in_use(self) -> int | None:
+        """The calibration that new decisions are made by; None if none is."""
+        return next((number for number, state in self.current.items() if state == "in use"), None)
 
     @property
     def promised(self) -> Promised:

@@ -36,8 +36,9 @@ SHOWN_LOOKS = 20
 
 
 def heading(report: CalibrationReport) -> str:
-    snapshot = report.snapshot
-    state = "not in use" if snapshot.state == "withheld" else snapshot.state
+    snapshot, state = report.snapshot, report.state
+    if state == "kept current" and report.in_use is not None:
+        state += f" while {report.in_use} is in use"
     return f"{report.classifier}: calibration {snapshot.id}, {state}, of {time_text(snapshot.created_at)}"
 
 

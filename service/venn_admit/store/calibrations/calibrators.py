@@ -72,6 +72,15 @@ class Calibrator:
     chain_has_ended: bool = False
 
     @property
+    def state(self) -> str:
+        """Whether it is in use, in words."""
+        if self.is_in_use:
+            return "in use"
+        if not self.has_current:
+            return "not in use"
+        return "kept current" if self.retired_at is None else "retired"
+
+    @property
     def is_certified(self) -> bool | None:
         """Whether a policy passed; None if no certificate was asked for."""
         return None if self.settings.certify is None else self.certified is not None

@@ -62,10 +62,11 @@ class ReportStanding:
     """What tells whether a report on a snapshot would be another one now: equal if only traffic may have come since.
 
     calibration, revision, state: of the snapshot, which has another revision once points of it are forgotten. in_use:
-    the snapshot that new decisions are made by. newest_calibration: of the classifier. knn_parameters: those in use.
-    support_version: of the training exemplars. label_event: the newest. monitor, seen_event, alarm: the newest monitor
-    of the setting, the label it has come to, and the newest alarm of all. newest_request: the newest job that scores,
-    which comes with traffic and makes no difference here. Each is None if there is none.
+    the snapshot that new decisions are made by. newest_calibration: of the classifier. newest_retirement: of its
+    settings. knn_parameters: those in use. support_version: of the training exemplars. label_event: the newest.
+    monitor, seen_event, alarm: the newest monitor of the setting, the label it has come to, and the newest alarm of
+    all. newest_request: the newest job that scores, which comes with traffic and makes no difference here. Each is None
+    if there is none.
     """
 
     calibration: int
@@ -73,6 +74,7 @@ class ReportStanding:
     state: str
     in_use: int | None
     newest_calibration: int
+    newest_retirement: datetime | None
     knn_parameters: int | None
     support_version: int
     label_event: int | None

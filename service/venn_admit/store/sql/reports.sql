@@ -509,6 +509,11 @@ SELECT
         WHERE of_made.classifier_id = classifier.id
     ) AS newest_calibration,
     (
+        SELECT max(setting.retired_at)
+        FROM calibrator AS setting
+        WHERE setting.classifier_id = classifier.id
+    ) AS newest_retirement,
+    (
         SELECT parameters.id
         FROM knn_parameters AS parameters
         WHERE

@@ -10,8 +10,6 @@ from venn_admit.report.calibration.sections import Picture, Section, TextTable
 from venn_admit.report.wording import share_text
 
 QUERY = "history"
-SUFFIXES = {"current": "", "retired": ", retired", "withheld": ", not in use"}
-"""What is said behind the number of a calibration, by its state."""
 
 
 def history_section(report: CalibrationReport) -> Section:
@@ -19,7 +17,7 @@ def history_section(report: CalibrationReport) -> Section:
     heads = ("calibration", "made (UTC)", "reason", "mc", "vp", "admitted", "changed against the one before")
     rows = tuple(
         (
-            f"{made.calibration}{SUFFIXES[made.state]}",
+            f"{made.calibration}, {report.state_text(made.calibration, made.state)}",
             f"{made.created_at:%Y-%m-%d %H:%M}",
             made.reason,
             f"{made.mc_count:,}",
@@ -64,6 +62,7 @@ def history_payload(report: CalibrationReport) -> list[dict[str, Any]]:
             "reason": made.reason,
             "method": made.method,
             "state": made.state,
+            "in_use": made.calibration == report.in_use,
             "mc": made.mc_count,
             "vp": made.vp_count,
             "admitted": made.admitted,
