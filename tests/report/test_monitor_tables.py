@@ -62,6 +62,15 @@ def test_a_newer_calibration_that_is_not_in_use_is_said() -> None:
     ]
 
 
+def test_documents_are_named_where_points_are_grouped() -> None:
+    alone = "\n".join(drawn(replace(report(CHANGED), from_starts=False)))
+    assert "came after the decision: 600. At least" in alone
+    assert "document" not in alone
+    grouped = " ".join(" ".join(drawn(replace(report(CHANGED), points=900))).split())
+    assert "came after the decision: 900, of 600 documents. At least" in grouped
+    assert "at least 20,000 documents apart" in grouped
+
+
 def test_a_certificate_for_true_classes_makes_their_lamp_an_alarm() -> None:
     found = report(BAD)
     true_alone = replace(found, promised=(ClassKind.TRUE,))
@@ -69,10 +78,8 @@ def test_a_certificate_for_true_classes_makes_their_lamp_an_alarm() -> None:
     assert Lamp.TRUE_CLASSES in {alarm.about.lamp for alarm in true_alone.harmful}
     assert Lamp.PROMISE in {alarm.about.lamp for alarm in true_alone.notices}
     text = " ".join("\n".join(verdict_lines(true_alone)).split())
-    assert (
-        "ALARM: of the admitted points whose class is 'negative', fewer than 0.9 are right since about document" in text
-    )
-    assert re.search(r"are right since about document \d+; nothing is promised about predicted classes\.", text)
+    assert "ALARM: of the admitted points whose class is 'negative', fewer than 0.9 are right since about point" in text
+    assert re.search(r"are right since about point \d+; nothing is promised about predicted classes\.", text)
     assert "The promise: share right of the admitted, by true class" in "\n".join(drawn(true_alone))
     both = replace(found, promised=tuple(ClassKind))
     assert {Lamp.PROMISE, Lamp.TRUE_CLASSES} <= {alarm.about.lamp for alarm in both.harmful}
@@ -137,10 +144,10 @@ def test_an_early_warning_is_a_notice_until_its_lamp_is_lit() -> None:
     assert lit.lit_at is not None
     warned = StandingAlarm(1, early.about, datetime.now(UTC))
     said = verdict_lines(replace(found, alarms=(warned,)))
-    assert said[0].endswith("; false early warnings of a lamp come at least 20,000 documents apart on average.")
+    assert said[0].endswith("; false early warnings of a lamp come at least 20,000 points apart on average.")
     (notice,) = said[1:]
     assert notice.startswith("Notice: early warning: of what is admitted as 'po")
-    assert notice.endswith(f"fewer than 0.9 are right since about document {early.since}.")
+    assert notice.endswith(f"fewer than 0.9 are right since about point {early.since}.")
     both = verdict_lines(replace(found, alarms=(warned, StandingAlarm(2, lit.about, datetime.now(UTC)))))
     assert [line.split(":")[0] for line in both] == ["ALARM"]
     not_yet = replace(lit, lit_at=None, since=None)

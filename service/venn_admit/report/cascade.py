@@ -75,10 +75,11 @@ def promise_sentence(found: CascadeReport) -> list[str]:
             f"that {promised} is right could not be shown. {_needed_text(found)}"
         ]
     else:
+        of_documents = "" if found.documents == found.points else f" of {found.documents:,} documents"
         lines = [
             f"With confidence {found.confidence:f}, {promised} by all classifiers together is right, for data like the "
             f"labelled ones. What a person answers is not part of the promise. Certificate {found.number}, on "
-            f"{found.points:,} points of {found.documents:,} documents."
+            f"{found.points:,} points{of_documents}."
         ]
         tested = {one.label for one in found.promised if one.kind == "predicted"}
         never = [name for name in found.classes if name not in tested] if "predicted" in found.kinds else []

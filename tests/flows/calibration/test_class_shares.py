@@ -100,9 +100,7 @@ def test_traffic_that_has_other_shares_is_refused(held_out: Bench, shares: tuple
     calibrated(held_out, certify=("predicted",))
     held_out.score(NAME, held_out.write("new.npz", rows("new", 600, 3, shares)), weighted=None)
     if leaves:
-        refused(
-            held_out, r"of 600 documents, 0\.\d+ are predicted 'class \d' \(.*\), and with these shares .* would be"
-        )
+        refused(held_out, r"of 600 points, 0\.\d+ are predicted 'class \d' \(.*\), and with these shares .* would be")
     else:
         assert certificate_of(calibrated(held_out, **ASKED)).class_shares == DECLARED
 
@@ -128,4 +126,4 @@ def test_shares_are_estimated_from_traffic_at_every_calibration(held_out: Bench)
 def test_traffic_that_tells_too_little_of_a_class_is_refused(held_out: Bench) -> None:
     calibrated(held_out, certify=("predicted",))
     held_out.score(NAME, held_out.write("new.npz", rows("new", 30, 3)), weighted=None)
-    refused(held_out, r"may be anything from 0 to 0\.\d+, by 30 documents and \d+ labels of the class", ESTIMATED)
+    refused(held_out, r"may be anything from 0 to 0\.\d+, by 30 points and \d+ labels of the class", ESTIMATED)

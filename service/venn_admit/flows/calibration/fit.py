@@ -339,7 +339,7 @@ def require_data(counts: dict[Split, int], classifier: Classifier) -> None:
         if not counts[split]:
             raise NotReadyError(
                 f"no exemplars of {classifier.name!r} are in split {split}: ingest held-out data, a few hundred "
-                "documents at least",
+                "points at least",
                 code=Code.NO_HELD_OUT_DATA,
                 classifier=classifier.name,
             )

@@ -77,7 +77,7 @@ def _estimated(classifier: Classifier, traffic: IntArray, confusion: IntArray, l
         seen = ", ".join(f"{count / documents:.3f} {name!r}" for count, name in zip(traffic, names, strict=True))
         raise not_certifiable(
             classifier,
-            f"no class shares explain recent traffic of {classifier.name!r}: of {documents:,} documents, {seen} are "
+            f"no class shares explain recent traffic of {classifier.name!r}: of {documents:,} points, {seen} are "
             "predicted, which points of each class like those of the calibration data give with no shares; label such "
             "traffic, and certify by these labels",
         )
@@ -86,7 +86,7 @@ def _estimated(classifier: Classifier, traffic: IntArray, confusion: IntArray, l
         raise not_certifiable(
             classifier,
             f"the share of class {names[of]!r} in recent traffic of {classifier.name!r} may be anything from 0 to "
-            f"{found.most[of]:.3f}, by {documents:,} documents and {int(confusion[:, of].sum()):,} labels of the "
+            f"{found.most[of]:.3f}, by {documents:,} points and {int(confusion[:, of].sum()):,} labels of the "
             "class: expected shares that cannot be 0; score or label more, unless the network hardly tells the class "
             "from others, or declare class_shares",
         )
@@ -96,7 +96,7 @@ def _estimated(classifier: Classifier, traffic: IntArray, confusion: IntArray, l
 def _departure_text(classifier: Classifier, of: Departure, documents: int) -> str:
     (low, high), (least, most) = of.interval, of.allowed
     return (
-        f"recent traffic of {classifier.name!r} does not have the declared class shares: of {documents:,} documents, "
+        f"recent traffic of {classifier.name!r} does not have the declared class shares: of {documents:,} points, "
         f"{of.seen:.3f} are predicted {classifier.class_names[of.predicted]!r} ({low:.3f} to {high:.3f}), and with "
         f"these shares {least:.3f} to {most:.3f} would be; declare the shares that traffic has, or widen "
         "class_shares_within"

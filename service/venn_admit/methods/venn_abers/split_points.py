@@ -24,6 +24,7 @@ from venn_admit.core.types import (
     join_approximations,
 )
 from venn_admit.errors import Code, NotReadyError
+from venn_admit.report.wording import counted
 from venn_admit.store.decisions import reports
 from venn_admit.store.exemplars import approximations, exemplars
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
@@ -166,10 +167,11 @@ def require_evidence(
     for part, what in ((cells.take(proposing), "to propose policies"), (evidence, "as evidence")):
         documents = len(set(part.keys))
         if documents < 2:
+            unit = "document" if documents < len(part.keys) else "point"
             raise _not_certifiable(
                 classifier,
-                f"the held-out data of {classifier.name!r} hold {documents} document{'' if documents == 1 else 's'} "
-                f"{what}: expected at least two",
+                f"the held-out data of {classifier.name!r} hold {counted(documents, unit)} {what}: expected "
+                "at least two",
             )
     lacking = np.flatnonzero(np.bincount(evidence.label, minlength=classifier.class_count) == 0)
     if lacking.size and ClassKind.TRUE in certification.kinds:

@@ -105,6 +105,11 @@ class MonitorReport:
         return 1 - self.alpha
 
     @property
+    def unit(self) -> str:
+        """What counts once: a document, or a point if each stands alone."""
+        return "document" if self.documents < self.points else "point"
+
+    @property
     def harmful(self) -> tuple[StandingAlarm, ...]:
         """The alarms, which mean that admitted predictions may be wrong more often than they should be."""
         return tuple(alarm for alarm in self.alarms if self.is_harmful(alarm.about.lamp))

@@ -9,7 +9,7 @@ from venn_admit.core.monitoring.anytime.readings import Reading
 from venn_admit.report.fitted import FittedTable, fitted
 from venn_admit.report.monitoring.report import MonitorReport, RowName, deadline_text
 from venn_admit.report.standing import standing_text
-from venn_admit.report.wording import class_text, listed_text, share_text
+from venn_admit.report.wording import class_text, counted, listed_text, share_text
 from venn_admit_client.records import labels_needed_text
 
 _SHARES = {
@@ -29,11 +29,12 @@ _OF_SAMPLE = {
 
 def monitor_tables(report: MonitorReport) -> RenderableType:
     """Return everything that a monitor says; whether an alarm stands comes last, next to the prompt."""
+    of_documents = f", of {counted(report.documents, 'document')}" if report.documents < report.points else ""
     heading = Group(
         Text(f"{report.classifier}: setting {report.setting} by {report.method}, watched", style="bold"),
         Text(
-            f"Random or drawn labels that came after the decision: {report.points:,}, of {report.documents:,} "
-            f"document{'' if report.documents == 1 else 's'}. At least {report.target} of the admitted should be right."
+            f"Random or drawn labels that came after the decision: {report.points:,}{of_documents}. At least "
+            f"{report.target} of the admitted should be right."
         ),
     )
     parts = [heading]
@@ -74,8 +75,8 @@ def verdict_lines(report: MonitorReport) -> list[str]:
         )
     if not report.from_starts:
         alarms.append(
-            "This monitor was started before its games started again with every document: harm after good times is "
-            "seen late, and there are no early warnings. Start it again to have both."
+            f"This monitor was started before its games started again with every {report.unit}: harm after good times "
+            "is seen late, and there are no early warnings. Start it again to have both."
         )
     lit = {(alarm.about.lamp, alarm.about.number) for alarm in report.alarms}
     # An early warning says no more once its lamp is lit.
@@ -94,14 +95,17 @@ def verdict_lines(report: MonitorReport) -> list[str]:
 def _early_chance(report: MonitorReport) -> str:
     if not report.from_starts:
         return ""
-    return f"; false early warnings of a lamp come at least {RUN_LENGTH:,} documents apart on average"
+    return f"; false early warnings of a lamp come at least {RUN_LENGTH:,} {report.unit}s apart on average"
 
 
 def deadline_lines(report: MonitorReport) -> list[str]:
     """Return what a label deadline leaves out, in a sentence; none without a deadline."""
     if report.deadline is None:
         return []
-    within = f"Documents count in the order of their decisions, by labels within {deadline_text(report.deadline.time)}"
+    within = (
+        f"{report.unit.capitalize()}s count in the order of their decisions, by labels within "
+        f"{deadline_text(report.deadline.time)}"
+    )
     if not report.deadline.decided:
         return [f"{within}: no deadline has passed yet."]
     without = max(report.deadline.decided - report.points, 0)
@@ -176,7 +180,7 @@ def _sample_sentence(report: MonitorReport, about: Watched) -> str:
 
 def _since(report: MonitorReport, about: Watched) -> str:
     since = next((reading.since for reading in report.readings if reading.about == about), None)
-    return "" if since is None else f" since about document {since:,}"
+    return "" if since is None else f" since about {report.unit} {since:,}"
 
 
 def _partition(name: RowName) -> str:
@@ -199,7 +203,7 @@ def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> FittedTabl
     heads = [
         first,
         *(["q"] if by_q else []),
-        *(["pairs", "labelled"] if lamp in _OF_SAMPLE else ["labels" if of_shares else "documents"]),
+        *(["pairs", "labelled"] if lamp in _OF_SAMPLE else ["labels" if of_shares else f"{report.unit}s"]),
         *(["right", f"at least ({CONFIDENCE:.0%})"] if of_shares else []),
         "evidence",
         "needed",
