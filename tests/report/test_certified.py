@@ -1,6 +1,7 @@
 """What is shown of a certificate: certified or not, classes never admitted, many classes, and what is lacking."""
 
 import json
+import re
 from dataclasses import replace
 from decimal import Decimal
 from math import inf
@@ -32,6 +33,7 @@ from venn_admit.report.charts.drawn_certificate import caption, certificate_figu
 from venn_admit.report.standing import MOST_CLASSES
 from venn_admit_client import records
 from venn_admit_client.answers import certificate_of
+from venn_admit_client.records.calibrations import _certificate_lines
 
 BOTH = tuple(ClassKind)
 
@@ -145,6 +147,12 @@ def test_true_classes_that_the_strongest_promise_does_not_reach() -> None:
     assert "at least 0.9 is right in every predicted class." in said
     assert "Nothing is promised for true classes: class 0, class 1. A policy for them" in said
     assert "A policy for them and for every predicted class passed too, and admits .298: less than half" in said
+    assert re.findall(r"true class \d .*?not (\S+)", said) == ["enough", "enough"]
+    assert "enough: labels are not what is lacking." in said
+    document = certificate_payload(found, ["class 0", "class 1"])
+    told = certificate_of(records.Certificate, json.loads(json.dumps(document)))
+    (_, said) = _certificate_lines(told, on_average=False)
+    assert said == "  nothing is promised for true class 0, true class 1 (not for lack of labels)"
 
 
 @pytest.mark.parametrize(

@@ -277,7 +277,8 @@ def _certificate_lines(certificate: Certificate, *, on_average: bool) -> Iterato
     lacking = [one for one in certificate.classes if not one.is_promised]
     if lacking:
         more = f" and {len(lacking) - _MOST_LACKING} more" if len(lacking) > _MOST_LACKING else ""
-        yield f"  nothing is promised for {_lacking_text(lacking[:_MOST_LACKING])}{more}"
+        text = _lacking_text(lacking[:_MOST_LACKING], known=certificate.document["points"])
+        yield f"  nothing is promised for {text}{more}"
 
 
 def _kinds_text(certificate: Certificate) -> str:
@@ -286,9 +287,9 @@ def _kinds_text(certificate: Certificate) -> str:
     return " and ".join([f"{' and '.join(classes)} classes", *groups] if classes else groups)
 
 
-def _lacking_text(lacking: Sequence[CertifiedClass]) -> str:
+def _lacking_text(lacking: Sequence[CertifiedClass], *, known: int) -> str:
     """Return the classes by the labels that they need; those that must pass together need the same."""
-    by_needed = groupby(lacking, key=lambda one: labels_needed_text(one.labels_needed))
+    by_needed = groupby(lacking, key=lambda one: labels_needed_text(one.labels_needed, known))
     return "; ".join(f"{', '.join(map(_class_name, group))} ({needed})" for needed, group in by_needed)
 
 

@@ -149,10 +149,15 @@ def count_text(count: float) -> str:
     return f"{int(float(f'{count:.2g}')):,}"
 
 
-def labels_needed_text(needed: int | None) -> str:
+def labels_needed_text(needed: int | None, known: int = 0) -> str:
     """Return how many labels would do.
 
-    >>> labels_needed_text(1234), labels_needed_text(None)
-    ('about 1,200 labels', 'no number of labels would do')
+    Args:
+        known: How many there are.
+
+    >>> labels_needed_text(1234), labels_needed_text(None), labels_needed_text(1234, known=5376)
+    ('about 1,200 labels', 'no number of labels would do', 'not for lack of labels')
     """
+    if needed is not None and needed <= known:
+        return "not for lack of labels"
     return "no number of labels would do" if needed is None else f"about {count_text(needed)} labels"

@@ -102,6 +102,8 @@ def _needed_text(found: CascadeReport) -> str:
             f"{one.kind} {one.label}" for one in hopeless
         ]
         return f"No number of labels would do, at the rates seen of {listed_text(named)}."
+    if found.labels_needed <= (found.points or 0):
+        return "At the rates seen, about as many labels as there are would do, and some more will help."
     most = max(found.promised, key=lambda one: one.labels_needed or 0)
     return (
         f"All classes must pass together: {labels_needed_text(found.labels_needed)} of evidence would do instead "

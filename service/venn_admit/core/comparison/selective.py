@@ -209,8 +209,9 @@ class _VennAbers:
         )
         asked = f"{asked}, score {kind}"
         if certificate.policy is None:
-            needed = certificate.labels_needed
-            more = "" if needed is None else f"; {labels_needed_text(needed)} would do, at the rates seen"
+            needed, more = certificate.labels_needed or 0, ""
+            if needed > certificate.points:
+                more = f"; {labels_needed_text(needed)} would do, at the rates seen"
             return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, no policy passed{more}"
         return self._admitted(points, predicted, certificate.policy, asked)
 

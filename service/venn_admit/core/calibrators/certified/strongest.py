@@ -78,8 +78,8 @@ def certify_strongest(
     chains = (*both.chains, *predicted.chains)
     if both.policy is not None and takes_both(both.admitted, predicted.admitted, by_softmax):
         return replace(both, confidence=confidence, chains=chains)
-    # A class that would pass alone must wait for all others of the policy.
-    needed = needed_together(closest_together(both.chains, both.lacking))
+    # A class that would pass alone must wait for all others of the policy. One that passed took no more than there are.
+    needed = both.documents if both.policy else needed_together(closest_together(both.chains, both.lacking))
     of_true_classes = [
         replace(one, documents_needed=needed) for one in (*both.classes, *both.lacking) if one.kind is ClassKind.TRUE
     ]

@@ -257,12 +257,19 @@ def _place(result: ClassResult) -> tuple[tuple[int, str], int, str]:
     return kind_place(result.kind), -1 if result.number is None else result.number, result.value or ""
 
 
+def _has_enough(certificate: Certificate, result: ClassResult) -> bool:
+    """Whether labels are not what a class that nothing is promised for lacks."""
+    return result.documents_needed is not None and result.documents_needed <= certificate.documents
+
+
 def _needed(certificate: Certificate, result: ClassResult) -> tuple[str, str]:
     """The documents and labels with which a class that falls short is likely to pass."""
     if result in (*certificate.classes, *_aside(certificate)):
         return "", ""
     if result.documents_needed is None or result.documents_needed > TOO_MANY:
         return "no number", "no number"
+    if _has_enough(certificate, result):
+        return "enough", "enough"
     return count_text(result.documents_needed), count_text(certificate.points_in(result.documents_needed))
 
 
@@ -303,6 +310,11 @@ def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator
         yield (
             "For a true class, what the policy for both kinds of classes that came closest would admit is shown, and "
             "how many labels it would take for all classes of both kinds to pass."
+        )
+    if any(_has_enough(certificate, one) for one in certificate.lacking):
+        yield (
+            "enough: labels are not what is lacking. The class had to pass together with one that did not, a policy "
+            "that passed admits too little to be in use, or it failed by chance."
         )
     if certificate.capped:
         hold = "holds" if certificate.capped == 1 else "hold"
