@@ -230,6 +230,16 @@ def three_classes() -> CalibrationReport:
     return made_report(("red", "green", "blue"))
 
 
+def test_classes_with_long_names_can_be_told_apart() -> None:
+    text = shown(made_report(("service, billing, refund asked for", "service, billing, refund granted")), 160)
+    assert re.findall("(predicted|true) (service, billing, refund .*?)  ", text) == [
+        (kind, f"service, billing, refund {name}")
+        for kind in ("predicted", "true")
+        for name in ("asked for", "granted")
+    ]
+    assert "serv…for  serv…ted" in text
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("which", ["two_classes", "three_classes", "hostile"])
 def test_every_row_is_whole(width: int, which: str, request: pytest.FixtureRequest) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 NAME_WIDTH = 8
 """Characters of a class name over a column."""
+ROW_NAME_WIDTH = 60
+"""Those of one in a row, whose column takes several lines where there is less room."""
 
 
 @dataclass(frozen=True, slots=True)

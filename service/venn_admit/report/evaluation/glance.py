@@ -31,7 +31,7 @@ from venn_admit.report.evaluation.wording import (
     interval_note,
     interval_text,
     kind_tallies,
-    shorten,
+    short_names,
     target_text,
     verdict_on_all,
 )
@@ -207,7 +207,7 @@ def _worst(tallies: tuple[Tally, ...], report: DatasetReport) -> Cell:
     tally, name = tallies[number], report.class_names[number]
     return Cell(
         share_text(tally.share),
-        f"({shorten(name, NAME_WIDTH)})",
+        f"({short_names(report.class_names, NAME_WIDTH)[name]})",
         verdict=tally.verdict(report.alpha),
         few=tally.is_few,
         hint=f"{name}: {counts_text(tally)}",

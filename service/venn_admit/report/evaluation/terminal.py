@@ -35,7 +35,7 @@ from venn_admit.report.evaluation.wording import (
     interval_text,
     note_text,
     reservations,
-    shorten,
+    short_names,
 )
 from venn_admit.report.wording import share_text
 
@@ -143,11 +143,12 @@ def _drawn(table: EvaluationTable, columns: list[int], separator: str) -> Table:
 
 def _columns(table: EvaluationTable, columns: list[int], separator: str) -> Iterator[tuple[str, ...]]:
     """What stands above the figures of each column, and these."""
-    several = len(_groups(table, columns)) > 1
+    several, names = len(_groups(table, columns)) > 1, tuple(column.name for column in table.columns)
     for number in columns:
         column, figures = table.columns[number], [_words(row.cells[number], separator) for row in table.rows]
         above = f"{column.group.name}\n" if several and column.group else ""
-        yield above + shorten(column.name, max(column.least, _widest(figures))), *figures
+        short = short_names(names, max(column.least, _widest(figures)))
+        yield above + short[column.name], *figures
 
 
 def _names(row: Row, *, is_first: bool) -> tuple[str, ...]:
@@ -190,7 +191,7 @@ def verdict_view(report: DatasetReport) -> RenderableType:
 
 def _class_verdicts(report: DatasetReport) -> Table:
     """Return a table with a line per predicted class; of many classes, those that have a column in the tables."""
-    every = class_verdicts(report)
+    every, short = class_verdicts(report), short_names(report.class_names, NAME_WIDTH)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("  verdict", no_wrap=True)
     table.add_column(PREDICTED, no_wrap=True)
@@ -199,7 +200,7 @@ def _class_verdicts(report: DatasetReport) -> Table:
     table.add_column("")
     for c in report.shown_classes():
         one = every[c]
-        name = Text(shorten(one.name, NAME_WIDTH))
+        name = Text(short[one.name])
         if one.tally.count == 0:
             table.add_row("", name, "-", "-", NONE_ADMITTED)
             continue

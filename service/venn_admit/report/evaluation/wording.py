@@ -1,7 +1,8 @@
 """The words and figures that the terminal, the charts and the page share."""
 
 from collections.abc import Collection
-from itertools import accumulate
+from functools import lru_cache
+from itertools import accumulate, takewhile
 from math import floor, isnan, log10
 from unicodedata import east_asian_width
 
@@ -95,17 +96,50 @@ def size_name(stratum: tuple[int, int]) -> str:
 
 
 def shorten(name: str, width: int) -> str:
-    """Return the name, cut with an ellipsis to `width` columns; a wide character, as in Chinese, takes two.
+    """Return the name, cut in the middle to `width` columns; a wide character, as in Chinese, takes two.
 
     >>> shorten("mitochondrion", 8)
-    'mitocho…'
+    'mito…ion'
     >>> shorten("线粒体基质", 8)
-    '线粒体…'
+    '线粒…质'
     """
-    if sum(map(_columns, name)) <= width:
+    if len(name) <= width and sum(map(_columns, name)) <= width:
         return name
-    ends = list(accumulate(map(_columns, name)))
-    return name[: sum(end <= width - 1 for end in ends)].rstrip() + "…"
+    start = _fitting(name[:width], width // 2)
+    end = _fitting(name[: -width - 1 : -1], (width - 1) // 2)
+    return f"{name[:start].rstrip()}…{name[len(name) - end :].lstrip()}"
+
+
+_LEAST_WIDTH = 4
+"""Names that are alike in so few columns stay so."""
+
+
+@lru_cache(maxsize=64)
+def short_names(names: tuple[str, ...], width: int) -> dict[str, str]:
+    """Return names as `shorten` cuts them; those that are alike then begin where they differ.
+
+    >>> short_names(("refund asked for", "refund granted", "outage"), 8)
+    {'refund asked for': 'refu…for', 'refund granted': 'refu…ted', 'outage': 'outage'}
+    >>> list(short_names(("refund, first half", "refund, other half"), 8).values())
+    ['…fir…alf', '…oth…alf']
+    """
+    alike: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        alike.setdefault(shorten(name, width), []).append(name)
+    found: dict[str, str] = {}
+    for cut, same in alike.items():
+        if len(same) == 1 or width <= _LEAST_WIDTH:
+            found |= dict.fromkeys(same, cut)
+        else:
+            start = len(list(takewhile(lambda letters: len(set(letters)) == 1, zip(*same, strict=False))))
+            rest = short_names(tuple(name[start:] for name in same), width - 1)
+            found |= {name: "…" + rest[name[start:]].removeprefix("…") for name in same}
+    return found
+
+
+def _fitting(name: str, width: int) -> int:
+    """How many characters of the start of a name fit in some columns."""
+    return sum(end <= width for end in accumulate(map(_columns, name)))
 
 
 def _columns(character: str) -> int:

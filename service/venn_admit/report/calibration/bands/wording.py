@@ -25,7 +25,7 @@ from venn_admit.report.calibration.sections import (
     ratio_text,
 )
 from venn_admit.report.evaluation.evaluated import edge_names
-from venn_admit.report.evaluation.wording import SIDE_BY_SIDE, shorten
+from venn_admit.report.evaluation.wording import SIDE_BY_SIDE, short_names
 from venn_admit.report.wording import share_text
 
 SHOWN_CLASSES = 3
@@ -96,7 +96,8 @@ class BandsContents:
         title, budget, shown = "Labels that small bands lack", self.lacking, _shown_classes(self)
         if budget is None:
             return Section(title, ("No point was rejected because its band is below kappa.",))
-        names = [shorten(report.class_names[c], NAME_WIDTH) for c in shown]
+        short = short_names(report.class_names, NAME_WIDTH)
+        names = [short[report.class_names[c]] for c in shown]
 
         def row(name: str, shortfall: Shortfall) -> tuple[str, ...]:
             lacking = (f"{int(shortfall.lacking[c]):,}" for c in shown)
@@ -127,7 +128,8 @@ class BandsContents:
 def partitions_section(report: CalibrationReport, part: BandsContents) -> Section:
     """Return the points by q, and by d."""
     partitions, shown = part.partitions, _shown_classes(part)
-    names = [shorten(report.class_names[c], NAME_WIDTH) for c in shown]
+    short = short_names(report.class_names, NAME_WIDTH)
+    names = [short[report.class_names[c]] for c in shown]
     vp_apart = len(report.class_names) <= SIDE_BY_SIDE
     heads = (*(f"mc\n{name}" for name in names), *((f"vp\n{name}" for name in names) if vp_apart else ("vp",)))
 

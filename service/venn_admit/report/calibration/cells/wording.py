@@ -15,17 +15,23 @@ from venn_admit.core.monitoring.cells import CellState, TrafficPart
 from venn_admit.report.calibration.cells.average import never_text
 from venn_admit.report.calibration.cells.certified import outcome_text, unpromised_text
 from venn_admit.report.calibration.report import CalibrationReport
-from venn_admit.report.calibration.sections import Section, TextTable, Unlock, group_names, labels_text, ratio_text
+from venn_admit.report.calibration.sections import (
+    ROW_NAME_WIDTH,
+    Section,
+    TextTable,
+    Unlock,
+    group_names,
+    labels_text,
+    ratio_text,
+)
 from venn_admit.report.evaluation.evaluated import edge_names
-from venn_admit.report.evaluation.wording import admits_from_text, shorten
+from venn_admit.report.evaluation.wording import admits_from_text, short_names
 from venn_admit.report.wording import share_text
 
 SHOWN_CELLS = 12
 """At most this many cells have rows: those of which the least is admitted."""
 SHOWN_CLASSES = 3
 """Recent traffic is shown by score for at most this many predicted classes: those with the most points in mc."""
-CELL_WIDTH = 20
-"""Characters of the name of a cell."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,7 +227,7 @@ def _score_rows(report: CalibrationReport, parts: list[TrafficPart]) -> Iterator
     for c in dict.fromkeys(found.predicted for found in parts):
         assert c is not None, "scores are cut within a predicted class"
         mine = [found for found in parts if found.predicted == c]
-        name = shorten(report.class_names[c], CELL_WIDTH)
+        name = short_names(report.class_names, ROW_NAME_WIDTH)[report.class_names[c]]
         groups = group_names([found.low for found in mine[1:]])
         yield from _part_rows([f"{name}: {group}" for group in groups], mine)
 
@@ -263,7 +269,8 @@ def threshold_text(threshold: Decimal | None) -> str:
 
 
 def _name(report: CalibrationReport, part: CellsContents, state: CellState) -> str:
-    return shorten(part.cell_name(state, report.class_names), CELL_WIDTH)
+    short = short_names(report.class_names, ROW_NAME_WIDTH)
+    return part.cell_name(state, [short[name] for name in report.class_names])
 
 
 def _shown(part: CellsContents) -> list[CellState]:

@@ -8,14 +8,12 @@ from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.core.monitoring.traffic import Traffic
 from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.report import CalibrationReport
-from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed, ratio_text
+from venn_admit.report.calibration.sections import ROW_NAME_WIDTH, Picture, Section, TextTable, listed, ratio_text
 from venn_admit.report.evaluation.dataset import MOST_CLASSES
-from venn_admit.report.evaluation.wording import MARKS, interval_text, shorten, verdict_on_all
+from venn_admit.report.evaluation.wording import MARKS, interval_text, short_names, verdict_on_all
 from venn_admit.report.wording import share_text
 
 QUERY = "class_coverage"
-NAME_WIDTH = 20
-"""Characters of the name of a class."""
 
 MOST_NAMED = 3
 """At most this many classes are named in a sentence."""
@@ -121,7 +119,8 @@ def _percent(count: int, total: int) -> str:
 
 
 def _named(report: CalibrationReport, classes: list[int]) -> str:
-    names = [f"'{shorten(report.class_names[c], NAME_WIDTH)}'" for c in classes[:MOST_NAMED]]
+    short = short_names(report.class_names, ROW_NAME_WIDTH)
+    names = [f"'{short[report.class_names[c]]}'" for c in classes[:MOST_NAMED]]
     more = len(classes) - len(names)
     return listed([*names, *([f"{more} more"] if more else [])])
 
@@ -171,12 +170,12 @@ def coverage_payload(report: CalibrationReport) -> list[dict[str, Any]]:
 
 def _rows(report: CalibrationReport) -> Iterator[tuple[str, int, Tally]]:
     """Yield the name of each row, its points, and the share right of those that are admitted."""
-    found = report.coverage
+    found, short = report.coverage, short_names(report.class_names, ROW_NAME_WIDTH)
     for c in found.shown:
-        name = shorten(report.class_names[c], NAME_WIDTH)
+        name = short[report.class_names[c]]
         yield f"predicted {name}", found.curves_by_predicted_class[c].total, found.admitted.per_predicted_class[c]
     for c in found.shown:
-        name = shorten(report.class_names[c], NAME_WIDTH)
+        name = short[report.class_names[c]]
         yield f"true {name}", found.curves_by_true_class[c].total, found.admitted.per_true_class[c]
     yield "all", found.curve_overall.total, found.admitted.overall
 

@@ -6,8 +6,8 @@ from typing import Any
 from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, RUN_LENGTH, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading
-from venn_admit.report.calibration.sections import Section, TextTable
-from venn_admit.report.evaluation.wording import shorten
+from venn_admit.report.calibration.sections import ROW_NAME_WIDTH, Section, TextTable
+from venn_admit.report.evaluation.wording import short_names, shorten
 from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.report.monitoring.report import MonitorReport
 from venn_admit.report.monitoring.tables import deadline_lines, evidence_text, group_lines, verdict_lines
@@ -16,9 +16,6 @@ from venn_admit.report.wording import share_text
 QUERY = "lamps"
 MOST_ROWS = 12
 """At most this many lamps are shown: those that are lit, then those that are nearest to it."""
-
-NAME_WIDTH = 20
-"""Characters of the name of a class."""
 
 _WATCHED = {
     Lamp.PROMISE: "predicted",
@@ -106,8 +103,8 @@ def lamp_name(said: MonitorReport, about: Watched) -> str:
     name = said.name(about)
     if name.group is not None:
         early = "early, " if about.lamp.warned_of else ""
-        return early + shorten(name.text, 2 * NAME_WIDTH)
-    of_class = f"{_WATCHED[about.lamp]} {shorten(name.text, NAME_WIDTH)}"
+        return early + shorten(name.text, ROW_NAME_WIDTH)
+    of_class = f"{_WATCHED[about.lamp]} {short_names(said.class_names, ROW_NAME_WIDTH)[name.text]}"
     return of_class if name.q is None else f"{of_class}, q {name.q}"
 
 
