@@ -17,10 +17,13 @@ from tests.cli.samples import CLASS_COUNT, CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES, Columns
 from tests.running import ADDED_TO_ADMIT, METHODS
 from venn_admit.cli.output import messages
+from venn_admit.cli.tables.summaries import SHOWN_CLASSES, ScoreSummary
 from venn_admit.cli.waiting import Showing
+from venn_admit.core.split_names import Split
 from venn_admit.files.output.exports import SCORES_SCHEMA
 from venn_admit.report.wording import share_text
 from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit.store.decisions.decisions import DecisionCount
 
 Rows = list[dict[str, Any]]
 
@@ -450,3 +453,10 @@ def test_an_id_that_looks_like_markup_can_be_replayed(own_calibrated: Program, t
     outcome = own_calibrated("replay", 1)
     assert outcome.code == 0, outcome
     assert "[/bold]" in outcome.stdout
+
+
+def test_the_classes_that_were_predicted_most_often_have_lines() -> None:
+    counts = [DecisionCount(Split.SCORED, number, number, None, 1000 - number) for number in range(1000)]
+    *lines, last = ScoreSummary([f"class {number}" for number in range(1000)], counts).lines()
+    assert lines == [f"  admitted, class {n}: {1000 - n:,} of {1000 - n:,} predicted" for n in range(SHOWN_CLASSES)]
+    assert last == "  980 classes that were predicted less often: --json shows all"

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from venn_admit.flows.extraction.states import OpenedStates
 
 
+SHOWN_CLASSES = 20
+"""At most this many classes have a line: those that were predicted most often."""
+
+
 class ScoreSummary:
     """What a job decided, in rows of its file.
 
@@ -56,12 +60,15 @@ class ScoreSummary:
         }
 
     def lines(self) -> list[str]:
-        """For people; of classes that were predicted."""
+        """For people; of the classes that were predicted most often."""
+        shown = sorted(self.predicted.most_common(SHOWN_CLASSES))
+        left_out = len(self.predicted) - len(shown)
         return [
             *(
                 f"  admitted, {self.class_names[number]}: {self.admitted[number]:,} of {rows:,} predicted"
-                for number, rows in sorted(self.predicted.items())
+                for number, rows in shown
             ),
+            *([f"  {left_out:,} classes that were predicted less often: --json shows all"] if left_out else []),
             *(f"  rejected, {reason}: {rows:,}" for reason, rows in _ordered(self.rejected, Reason).items()),
         ]
 
