@@ -10,6 +10,8 @@ import venn_admit
 from tests.report.samples import many_classes
 from venn_admit import (
     Calibration,
+    CascadeReport,
+    CascadeStage,
     Certificate,
     CertifiedClass,
     Decision,
@@ -184,3 +186,39 @@ def test_a_comparison() -> None:
         "reaches 0.5, venn-admit with kappa 100, every q admits most, .500: "
         "classifier.calibrate(**comparison.proposal.settings)." in " ".join(str(proposed).split())
     )
+
+
+def test_a_cascade() -> None:
+    stages = (CascadeStage(1, "small", 1.0, 7, 900, 510, ()), CascadeStage(2, None, 100.0, None, 390, 390, ()))
+    certified = CascadeReport(
+        cascade="reviews",
+        classes=("no", "yes"),
+        stages=stages,
+        number=3,
+        certified_at=None,
+        alpha=Decimal("0.1"),
+        confidence=Decimal("0.95"),
+        kinds=("predicted",),
+        is_certified=True,
+        points=900,
+        documents=900,
+        served=510,
+        promised=(),
+        labels_needed=None,
+        looks=1,
+        joint_confidence=Decimal("0.95"),
+        cost=44.33,
+        cost_of_last=100.0,
+    )
+    assert str(certified).splitlines() == [
+        "Cascade reviews: certificate 3, certified for predicted classes with confidence 0.95, alpha 0.1",
+        "  stage 1, small: cost 1; reached by 900 points, serves 510",
+        "  stage 2, a person: cost 100; reached by 390 points, serves 390",
+        "  classifiers serve 510 of 900 points of evidence",
+        "  a point costs 44.33 on average, and 100 by the last stage alone",
+    ]
+    begun = replace(certified, number=None, is_certified=False, cost=None, stages=(replace(stages[0], served=None),))
+    assert str(begun).splitlines() == [
+        "Cascade reviews: not certified yet, and serves nothing until then",
+        "  stage 1, small: cost 1",
+    ]

@@ -277,7 +277,7 @@ def _certificate_lines(certificate: Certificate, *, on_average: bool) -> Iterato
     lacking = [one for one in certificate.classes if not one.is_promised]
     if lacking:
         more = f" and {len(lacking) - _MOST_LACKING} more" if len(lacking) > _MOST_LACKING else ""
-        text = _lacking_text(lacking[:_MOST_LACKING], known=certificate.document["points"])
+        text = _lacking_text(lacking[:_MOST_LACKING], known=certificate.document.get("points", 0))
         yield f"  nothing is promised for {text}{more}"
 
 

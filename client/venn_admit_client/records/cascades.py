@@ -1,9 +1,10 @@
 """Cascades: their stages, what is certified of them, and what they serve."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 
-from venn_admit_client.members import member, record
+from venn_admit_client.members import Told, member, record
 
 
 @record
@@ -61,7 +62,7 @@ class CascadeStage:
 
 
 @record
-class CascadeReport:
+class CascadeReport(Told):
     """How a cascade stands. Counts are those of the evidence of its newest certificate; None before there is one.
 
     Attributes:
@@ -103,6 +104,28 @@ class CascadeReport:
     joint_confidence: Decimal | None = member("0.95")
     cost: float | None = member(6.1)
     cost_of_last: float = member(100.0)
+
+    def __str__(self) -> str:
+        return "\n".join(_cascade_lines(self))
+
+
+def _cascade_lines(found: CascadeReport) -> Iterator[str]:
+    if found.number is None:
+        yield f"Cascade {found.cascade}: not certified yet, and serves nothing until then"
+    else:
+        promised = " and ".join(found.kinds)
+        certified = "certified" if found.is_certified else "nothing is certified"
+        yield (
+            f"Cascade {found.cascade}: certificate {found.number}, {certified} for {promised} classes with confidence "
+            f"{found.confidence}, alpha {found.alpha}"
+        )
+    for stage in found.stages:
+        served = "" if stage.served is None else f"; reached by {stage.reached:,} points, serves {stage.served:,}"
+        yield f"  stage {stage.place}, {stage.classifier or 'a person'}: cost {stage.cost:.4g}{served}"
+    if found.is_certified and found.points:
+        yield f"  classifiers serve {found.served or 0:,} of {found.points:,} points of evidence"
+    if found.cost is not None:
+        yield f"  a point costs {found.cost:.4g} on average, and {found.cost_of_last:.4g} by the last stage alone"
 
 
 @record
