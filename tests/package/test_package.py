@@ -558,8 +558,10 @@ class TestRefusals:
             calibrated.calibrate(alpha="a tenth")
 
     def test_a_setting_that_is_none(self) -> None:
-        with pytest.raises(venn_admit.InvalidInputError, match=r"VENN_ADMIT_MEMORY_BUDGET_MB: .*16"):
+        with pytest.raises(venn_admit.InvalidInputError, match=r"^memory_budget_mb: expected .*16, got 1$"):
             venn_admit.connect(memory_budget_mb=1)
+        with pytest.raises(venn_admit.InvalidInputError, match=r"^home: expected a path, got 5$"):
+            venn_admit.connect(home=5)  # type: ignore[arg-type]
 
     def test_a_database_without_our_schema(self, empty_database: str, tmp_path: Path) -> None:
         with pytest.raises(venn_admit.NotReadyError) as refusal:

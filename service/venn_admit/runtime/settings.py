@@ -256,7 +256,8 @@ def read_settings(**given: Any) -> Settings:
             values[name] = _converted(FIELDS[name], value)
         except ValidationError:  # whose text would show passwords
             received = "" if name in _SECRET else f", got {value!r}"
-            problems.append(f"{variable(name)}: expected {accepted(name)}{received}; correct or unset it")
+            where, how = (name, "") if name in given else (variable(name), "; correct or unset it")
+            problems.append(f"{where}: expected {accepted(name)}{received}{how}")
     if problems:
         raise InvalidInputError("; ".join(problems))
     return Settings(**values)
