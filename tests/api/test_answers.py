@@ -1,13 +1,15 @@
 """What surrounds every answer: limits, errors, headers, health, figures and the document."""
 
+import asyncio
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.responses import StreamingResponse
 from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
@@ -21,6 +23,7 @@ from venn_admit.http import problems
 from venn_admit.http.bodies import MOST_NESTING
 from venn_admit.http.guards.guard import GuardedRoute, guard_of
 from venn_admit.http.headers import REQUEST_ID, SECURITY_HEADERS
+from venn_admit.http.heads import Heads
 from venn_admit.http.limits import MOST_BODY_BYTES
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
@@ -152,8 +155,42 @@ def test_errors_have_one_form(shared: Service, method: str, path: str, status: i
 
 
 def test_a_method_that_is_not_taken_is_told_which_are(shared: Service) -> None:
-    for path, methods in ((f"{OWN}/calibrations", "GET, POST"), (OWN, "DELETE, GET"), (f"{OWN}/decide", "POST")):
+    for path, methods in (
+        (f"{OWN}/calibrations", "GET, HEAD, POST"),
+        (OWN, "DELETE, GET, HEAD"),
+        (f"{OWN}/decide", "POST"),
+    ):
         assert shared.ask("PATCH", path, key=Scope.ADMIN).headers["allow"] == methods
+
+
+def test_head_is_answered_as_get_without_the_body(shared: Service) -> None:
+    for path, key, status in (
+        ("/health/live", None, 200),
+        ("/health/ready", None, 200),
+        (OWN, Scope.READ, 200),
+        (OWN, None, 401),
+        ("/v1/audit", Scope.READ, 403),
+        (f"{OWN}/decide", Scope.ADMIN, 405),
+    ):
+        with capture_logs() as entries:
+            answer = shared.client.head(path) if key is None else shared.ask("HEAD", path, key=key)
+        assert (answer.status_code, answer.content) == (status, b""), path
+        assert answer.headers.items() >= SECURITY_HEADERS.items()
+        assert {(one["method"], one["route"]) for one in entries if one["event"] == "request"} == {
+            ("HEAD", path.replace(NAME, "{classifier}"))
+        }
+
+
+def test_head_does_not_wait_for_the_end_of_a_stream() -> None:
+    async def endless(scope: Any, receive: Any, send: Any) -> None:
+        async def blocks() -> AsyncIterator[bytes]:
+            while True:
+                yield b"more"
+                await asyncio.sleep(0)
+
+        await StreamingResponse(blocks())(scope, receive, send)
+
+    assert TestClient(Heads(endless)).head("/").content == b""
 
 
 def test_every_answer_has_the_security_headers(shared: Service) -> None:

@@ -89,8 +89,17 @@ def test_a_refusal_says_when_to_try_again(shared: Visitor) -> None:
     assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
+def test_head_is_answered_as_get_without_the_body(shared: Visitor) -> None:
+    assert shared.client.head("/").headers["location"] == "/sign-in?next=%2F"
+    shared.sign_in()
+    for path, status in (("/", 200), (f"{OWN}/jobs", 200), ("/classifiers/unknown", 404), ("/sign-out", 405)):
+        head, get = shared.client.head(path), shared.client.get(path)
+        assert (head.status_code, get.status_code, head.content) == (status, status, b""), path
+        assert head.headers["content-length"] == get.headers["content-length"]
+
+
 def test_a_refused_method_is_told_which_there_are(shared: Visitor) -> None:
-    for path, methods in (("/sign-in", "GET, POST"), ("/sign-out", "POST"), (f"{OWN}/decisions", "GET")):
+    for path, methods in (("/sign-in", "GET, HEAD, POST"), ("/sign-out", "POST"), (f"{OWN}/decisions", "GET, HEAD")):
         answer = shared.client.delete(path)
         assert (answer.status_code, answer.headers["allow"]) == (405, methods)
 

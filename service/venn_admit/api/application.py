@@ -40,6 +40,7 @@ from venn_admit.http.guards.ledger import Ledger
 from venn_admit.http.guards.rates import Concurrency, Rates
 from venn_admit.http.guards.token_settings import accepted_tokens
 from venn_admit.http.headers import Surroundings
+from venn_admit.http.heads import Heads
 from venn_admit.http.limits import BodyLimit
 from venn_admit.http.metrics import Metrics
 from venn_admit.http.problems import register_problems
@@ -131,7 +132,8 @@ def _make_bounds_exact(part: Any) -> None:
 def methods_at(scope: Scope, routers: Iterable[APIRouter] = ROUTERS) -> set[str]:
     """Return the methods that the address of a request takes; the framework knows those of its first route alone."""
     routes = (route for router in routers for route in router.routes if isinstance(route, APIRoute))
-    return {method for route in routes if route.matches(scope)[0] is not Match.NONE for method in route.methods or ()}
+    found = {method for route in routes if route.matches(scope)[0] is not Match.NONE for method in route.methods or ()}
+    return found | {"HEAD"} if "GET" in found else found
 
 
 class Application(FastAPI):
@@ -185,6 +187,7 @@ def create_application(runtime: Runtime) -> FastAPI:
     register_problems(app, methods_at)
     # The one added last is the outermost.
     settings = runtime.settings
+    app.add_middleware(Heads)
     app.add_middleware(BodyLimit, budget=settings.body_budget_mb << 20)
     app.add_middleware(
         Concurrency, most=settings.concurrent_requests, most_per_key=settings.concurrent_requests_per_key
