@@ -69,6 +69,17 @@ def test_programs_and_people_are_told_of_errors_in_their_own_form(shared: Visito
         assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
 
 
+def test_an_error_of_a_classifier_has_its_tabs(own: Visitor) -> None:
+    create_classifier(own.runtime.engine, "bare", ("a", "b"), seed=0, dimension=2)
+    own.sign_in()
+    tabs = '<nav class="tabs"'
+    for part, status in (("", 200), ("/report", 409), ("/decisions/7", 404)):
+        answer = own.client.get(f"/classifiers/bare{part}")
+        assert (answer.status_code, answer.text.count(tabs), answer.text.count("<h1>")) == (status, 1, 1), part
+    for elsewhere in ("/classifiers/unknown/report", "/nowhere"):
+        assert tabs not in own.client.get(elsewhere).text
+
+
 def test_a_step_that_an_error_advises_is_set_as_code(shared: Visitor) -> None:
     shared.sign_in()
     said = shared.client.get(f"{OWN}/report?calibration=999999").text
@@ -90,6 +101,7 @@ def test_a_refusal_says_when_to_try_again(shared: Visitor) -> None:
 
 
 def test_head_is_answered_as_get_without_the_body(shared: Visitor) -> None:
+    shared.client.cookies.clear()
     assert shared.client.head("/").headers["location"] == "/sign-in?next=%2F"
     shared.sign_in()
     for path, status in (("/", 200), (f"{OWN}/jobs", 200), ("/classifiers/unknown", 404), ("/sign-out", 405)):

@@ -49,7 +49,8 @@ class PageRoute(APIRoute):
             except _SignInNeeded:
                 return _to_sign_in(request)
             except VennAdmitError as error:
-                return page_of_problem(request, answer_to_error(error))
+                asked_of = request.path_params.get("classifier")
+                return page_of_problem(request, answer_to_error(error), classifier=asked_of)
             except Refused as refusal:
                 return page_of_problem(request, refusal.answer())
             except RequestValidationError:

@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from venn_admit.api.models.common import ProblemAnswer
+from venn_admit.errors import Code
 from venn_admit.http.problems import answer_to_fault
 from venn_admit.web.rendering import page
 
@@ -19,10 +20,15 @@ _FOR_PROGRAMS = ("/v1", "/health", "/metrics")
 _OF_BODY = {"content-type", "content-length"}
 
 
-def page_of_problem(request: Request, problem: Response) -> Response:
-    """Return the page that says what an answer to a program says, with its headers, such as when to try again."""
+def page_of_problem(request: Request, problem: Response, *, classifier: str | None = None) -> Response:
+    """Return the page that says what an answer to a program says, with its headers, such as when to try again.
+
+    classifier: whose page it is, unless the problem is that there is none of this name.
+    """
     said = ProblemAnswer.model_validate_json(bytes(problem.body))
-    answer = page(request, "problem", status=said.status, title=said.title, problem=said)
+    if said.code == Code.UNKNOWN_CLASSIFIER:
+        classifier = None
+    answer = page(request, "problem", status=said.status, title=said.title, problem=said, classifier=classifier)
     answer.headers.update({name: value for name, value in problem.headers.items() if name not in _OF_BODY})
     return answer
 
@@ -47,7 +53,7 @@ def register_failures(app: FastAPI, methods_at: Callable[[Scope], set[str]]) -> 
             assert isinstance(answered, Response), "the API answers at once"
             return answered
         title = {404: "There is no such page", 405: "The page does not take this"}.get(error.status_code, "Refused")
-        refused = page(request, "problem", status=error.status_code, title=title, problem=None)
+        refused = page(request, "problem", status=error.status_code, title=title, problem=None, classifier=None)
         refused.headers.update(error.headers or {})
         if error.status_code == 405:
             refused.headers["Allow"] = ", ".join(sorted(methods_at(request.scope)))
