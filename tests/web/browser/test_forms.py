@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from threading import Barrier, BrokenBarrierError
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -11,7 +13,9 @@ from sqlalchemy import text
 
 from tests.cli import samples
 from tests.web.browser.conftest import FAR, LOGITS_ONLY, WIDE, Site, Visit, sign_in, visit
+from venn_admit.flows.keys.keys import NewKey, create
 from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit.web.routes import keys
 
 pytestmark = pytest.mark.browser
 
@@ -219,6 +223,26 @@ def test_a_key_is_made_and_revoked(visiting: Visit) -> None:
     revoke.click()
     expect(page.get_by_role("row", name="a dashboard")).to_contain_text("revoked")
     visiting.check()
+
+
+def test_a_double_click_makes_one_key(visiting: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Barrier(2)
+
+    def slowly(*given: Any, **more: Any) -> NewKey:
+        with suppress(BrokenBarrierError):  # nobody asks again meanwhile
+            asked.wait(timeout=2)
+        return create(*given, **more)
+
+    monkeypatch.setattr(keys, "create", slowly)
+    visiting.open("/keys")
+    page = visiting.page
+    page.get_by_label("What it is for").fill("a hasty hand")
+    # The browser shows the form until the answer comes.
+    twice = "button => { button.click(); setTimeout(() => button.click(), 100); }"
+    page.get_by_role("button", name="Make it").evaluate(twice)
+    expect(page.get_by_role("status")).to_contain_text("was made")
+    visiting.open("/keys")
+    expect(page.get_by_role("row", name="a hasty hand")).to_have_count(1)
 
 
 def test_a_key_that_is_refused_is_told_above_the_form(browser: Browser, site: Site) -> None:
