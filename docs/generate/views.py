@@ -1,12 +1,13 @@
 """The reference of the views and functions, from the SQL that defines them and the comments in it."""
 
 import re
+from dataclasses import replace
 
 from docs.generate.markdown import join, plain, table
 from docs.generate.tables import column_type
 from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.routines import ResultColumn, described_routine, routine_files
-from venn_admit.store.database.tables import tables
+from venn_admit.store.database.tables import tables, view_comments
 
 INTRODUCTION = """\
 # Views and functions
@@ -26,9 +27,10 @@ PLAIN_COLUMN = re.compile(r"^(?P<alias>\w+)\.(?P<column>\w+)$")
 def views_page() -> str:
     """Return the page: one section a view or function, in alphabetical order.
 
-    A view that was defined again, with the same columns, has a second file: its name, `_since_` and the revision.
+    A view that was defined again, with the same columns, has a second file: its name, `_since_` and the revision. A
+    migration may also have changed the comment of a column alone.
     """
-    newest = {}
+    newest, comments = {}, view_comments()
     for path in routine_files():
         sql = path.read_text("utf-8")
         routine = described_routine(sql)
@@ -39,7 +41,9 @@ def views_page() -> str:
         aliases = {match["alias"]: match["table"] for match in SOURCE.finditer(sql)}
         title = routine.name if routine.arguments is None else f"{routine.name}({routine.arguments})"
         of_function = routine.arguments is not None
-        rows = [(f"`{column.name}`", *_origin(column, aliases, of_function)) for column in routine.columns]
+        view = routine.name.removeprefix("report.")
+        columns = [replace(one, comment=comments.get(f"{view}.{one.name}", one.comment)) for one in routine.columns]
+        rows = [(f"`{column.name}`", *_origin(column, aliases, of_function)) for column in columns]
         sections.append(
             join(f"## {title}", plain(routine.purpose), table(["column", "type", "meaning"], rows)).rstrip()
         )

@@ -9,6 +9,7 @@ from io import StringIO
 
 import pytest
 from alembic import command
+from alembic.script import ScriptDirectory
 from pytest_alembic import MigrationContext, tests
 from sqlalchemy import Engine, text
 
@@ -97,6 +98,17 @@ def test_the_way_back_leaves_nothing(restored: Engine, engine: Engine) -> None:
     assert not {fact for _, fact in left if "venn_admit_" in fact}
     move(restored, "head")
     assert facts(restored) == facts(engine)
+
+
+def test_each_step_back_leads_to_what_was_there(empty: Engine) -> None:
+    revisions = [script.revision for script in ScriptDirectory.from_config(schema.alembic_config()).walk_revisions()]
+    before = {}
+    for revision in reversed(revisions):
+        move(empty, revision)
+        before[revision] = facts(empty)
+    for revision in revisions[1:]:
+        move(empty, revision, command.downgrade)
+        assert facts(empty) ^ before[revision] == set(), revision
 
 
 def test_sql_for_offline_use_makes_the_same(engine: Engine, empty: Engine) -> None:

@@ -86,6 +86,15 @@ def read_too_much(engine: Engine, view: str, column: str, query: str) -> list[tu
     ]
 
 
+def test_labelled_decisions_are_sorted_by_no_name(engine: Engine) -> None:
+    """There may be millions of them, and each name would be compared with itself."""
+    with connect(engine) as connection:
+        nodes = explain(connection, "SELECT * FROM report.selective_accuracy_v4", {})
+    keys = [key for node in nodes for key in node.get("Group Key", ())]
+    assert any("weighted" in key for key in keys)
+    assert not [key for key in keys if "name" in key]
+
+
 def test_a_query_reads_what_it_reports_on(engine: Engine) -> None:
     asked = list(queries(engine))
     assert len(asked) > 25

@@ -91,6 +91,15 @@ def test_a_removed_job_leaves_its_line(unlabelled: Bench) -> None:
     assert never.value.code == Code.UNKNOWN_DECISION
 
 
+@pytest.mark.parametrize("view", ["traffic_v1", "daily_traffic_v1"])
+def test_a_job_without_decisions_has_no_stability_index(unlabelled: Bench, view: str) -> None:
+    job_id = score(unlabelled)
+    said = f"SELECT DISTINCT stability_index IS NULL, share IS NULL FROM report.{view}"
+    assert unlabelled.rows(said) == [(False, False)]
+    remove(unlabelled, job_id)
+    assert unlabelled.rows(said) == [(True, True)]
+
+
 def test_removing_again_changes_nothing(unlabelled: Bench) -> None:
     job_id = score(unlabelled)
     remove(unlabelled, job_id)

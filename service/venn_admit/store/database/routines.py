@@ -13,6 +13,7 @@ from pathlib import Path
 from venn_admit.resources import bundled_folder
 
 _TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (?P<name>\w+\.\w+) \(\n(?P<columns>.*?)^\)", re.MULTILINE | re.DOTALL)
+_CREATE_VIEW = re.compile(r"^CREATE VIEW", re.MULTILINE)
 _VIEW = re.compile(r"^CREATE VIEW (?P<name>report\.\w+) AS$", re.MULTILINE)
 _FUNCTION = re.compile(
     r"^CREATE (?:OR REPLACE )?FUNCTION (?P<name>report\.\w+)\((?P<arguments>[^)]*)\)\n"
@@ -57,13 +58,13 @@ def table_statements(path: str) -> Iterator[str]:
                 yield f"COMMENT ON COLUMN {table['name']}.{item.name} IS {_quoted(item.comment)}"
 
 
-def routine_statements(path: str) -> Iterator[str]:
+def routine_statements(path: str, *, replace: bool = False) -> Iterator[str]:
     """Yield the statements that make a view or function, and its comments in schema `report`.
 
-    path: folder and name of its file, such as `views/decision_v2`.
+    path: folder and name of its file, such as `views/decision_v2`. replace: whether a view of its name is there.
     """
     sql = (bundled_folder("migrations") / "routines" / f"{path}.sql").read_text("utf-8")
-    yield sql
+    yield _CREATE_VIEW.sub("CREATE OR REPLACE VIEW", sql) if replace else sql
     routine = described_routine(sql)
     if routine is None:
         return

@@ -60,7 +60,9 @@ _INDEX = re.compile(
     re.MULTILINE,
 )
 _DROPPED = re.compile(rf"^DROP INDEX (?:CONCURRENTLY )?(?:IF EXISTS )?{SCHEMA}\.(?P<name>\w+);$", re.MULTILINE)
-_COMMENT = re.compile(rf"^COMMENT ON (?:TABLE|COLUMN) {SCHEMA}\.(?P<of>\S+) IS '(?P<text>(?:[^']|'')*)'", re.MULTILINE)
+_TEXT = r"(?P<of>\S+) IS '(?P<text>(?:[^']|'')*)'"
+_COMMENT = re.compile(rf"^COMMENT ON (?:TABLE|COLUMN) {SCHEMA}\.{_TEXT}", re.MULTILINE)
+_VIEW_COMMENT = re.compile(rf"^COMMENT ON COLUMN report\.{_TEXT}", re.MULTILINE)
 
 _COLUMN = re.compile(
     r"(?P<type>[a-z0-9. ]+?)(?P<many>\[\])?(?= NOT NULL| DEFAULT| GENERATED| REFERENCES| PRIMARY|$)", re.I
@@ -85,10 +87,21 @@ _TYPES: dict[str, TypeEngine[Any]] = {
 @cache
 def tables() -> MetaData:
     """Return the tables that the migrations make; this takes a second."""
+    return read_tables(_upgrade_script())
+
+
+def view_comments() -> dict[str, str]:
+    """Return the comments of the columns of schema `report`, by names such as `job_v2.state`."""
+    return {found["of"]: _unquoted(found["text"]) for found in _VIEW_COMMENT.finditer(_upgrade_script())}
+
+
+@cache
+def _upgrade_script() -> str:
+    """Return the SQL of all migrations."""
     config, script = alembic_config(), StringIO()
     config.output_buffer = script
     command.upgrade(config, "head", sql=True)
-    return read_tables(script.getvalue())
+    return script.getvalue()
 
 
 def read_tables(script: str) -> MetaData:
@@ -96,7 +109,7 @@ def read_tables(script: str) -> MetaData:
     metadata = MetaData(schema=SCHEMA)
     dropped = {found["name"]: found.start() for found in _DROPPED.finditer(script)}
     indexes = [found for found in _INDEX.finditer(script) if found.start() > dropped.get(found["name"], -1)]
-    comments = {found["of"]: found["text"].replace("''", "'") for found in _COMMENT.finditer(script)}
+    comments = {found["of"]: _unquoted(found["text"]) for found in _COMMENT.finditer(script)}
     replaced = {found["name"]: " ".join(found["rule"].split()) for found in _REPLACED.finditer(script)}
     for found in _TABLE.finditer(script):
         name = found["name"]
@@ -111,6 +124,10 @@ def read_tables(script: str) -> MetaData:
             postgresql_partition_by=found["partition"],
         )
     return metadata
+
+
+def _unquoted(text: str) -> str:
+    return text.replace("''", "'")
 
 
 def _items(table: str, lines: str, comments: dict[str, str], replaced: dict[str, str]) -> Iterator[SchemaItem]:
