@@ -26,6 +26,8 @@ def test_exemplars_are_forgotten(service: Service) -> None:
     events = service.get("/v1/audit", key=Scope.ADMIN)
     assert "forget_exemplars" in {one["action"] for one in events.json()["events"]}
     assert "held-out-3" not in events.text
+    newest, *_ = service.get(f"{OWN}/calibrations").json()["uses"]
+    assert (newest["origin"], newest["key_name"], newest["reason"]) == ("http", "admin", "forgotten exemplars")
 
 
 def test_a_stored_id_with_control_characters_is_labelled_and_forgotten(service: Service) -> None:

@@ -14,6 +14,7 @@ from pytest_alembic import MigrationContext, tests
 from sqlalchemy import Engine, text
 
 from tests.migrations.migrating import facts, move, run_script
+from venn_admit.errors import DatabaseError
 from venn_admit.store.database import SCHEMA, schema
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.tables import differences, tables
@@ -109,6 +110,18 @@ def test_each_step_back_leads_to_what_was_there(empty: Engine) -> None:
     for revision in revisions[1:]:
         move(empty, revision, command.downgrade)
         assert facts(empty) ^ before[revision] == set(), revision
+
+
+def test_what_was_asked_for_in_python_is_of_the_command_line_before(engine: Engine) -> None:
+    """As programs from before say it, which refuse an origin that they do not know."""
+    origins = text("SELECT DISTINCT origin FROM audit_event")
+    with transaction(engine) as connection:
+        connection.execute(text("INSERT INTO audit_event (origin, action, is_replay) VALUES ('python', 'test', FALSE)"))
+    move(engine, "0112", command.downgrade)
+    with transaction(engine) as connection:
+        assert connection.execute(origins).scalars().all() == ["command line"]
+    with pytest.raises(DatabaseError, match="audit_event_origin_check"), transaction(engine) as connection:
+        connection.execute(text("UPDATE audit_event SET origin = 'python'"))
 
 
 def test_sql_for_offline_use_makes_the_same(engine: Engine, empty: Engine) -> None:

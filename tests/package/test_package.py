@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from sqlalchemy import text
 
 import venn_admit
 from tests.cli import samples
@@ -27,6 +28,7 @@ from venn_admit.core.calibrators.promises import Promised
 from venn_admit.logger import log
 from venn_admit.runtime.settings import read_settings
 from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.database.engine import create_engine
 
 SETTINGS: dict[str, Any] = {"method": "venn-admit", "alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
 
@@ -113,6 +115,47 @@ def test_settings_are_compared_as_the_command_line_does(
         assert (made.kappa, made.score) == (one.settings.get("kappa"), one.settings.get("score"))
     with pytest.raises(venn_admit.InvalidInputError, match="alpha must"):
         calibrated.compare(alpha="1")
+
+
+def test_ledger_and_history_say_that_it_was_asked_for_in_python(
+    calibrated: venn_admit.Classifier, opened: venn_admit.Connection, copied: str
+) -> None:
+    calibrated.calibrate(alpha="0.3")
+    calibrated.use(1)
+    calibrated.ingest(**arrays(samples.scored()))
+    assert calibrated.recalibrate()
+    made = opened.create_generation(samples.NAME, extractor="one")
+    second = f"{samples.NAME}@2"
+    opened.state_extractor(second, "two")
+    made.ingest(**arrays(samples.train()), split="train", extractor="two")
+    made.ingest(**arrays(samples.held_out()), extractor="two")
+    made.fit()
+    made.calibrate(**SETTINGS)
+    made.forget(samples.held_out()["external_id"][:1])
+    opened.switch(second)
+    uses = rows(copied, "SELECT DISTINCT reason, origin FROM report.calibration_use_v1")
+    opened.delete(samples.NAME)
+    assert len(uses) > 3
+    assert {origin for _, origin in uses} == {"python"}
+    assert rows(copied, "SELECT action, origin FROM report.audit_v1 ORDER BY event") == [
+        (action, "python")
+        for action in (
+            "create_generation",
+            "state_extractor",
+            "forget_exemplars",
+            "switch_generation",
+            "delete_classifier",
+        )
+    ]
+
+
+def rows(url: str, query: str) -> list[tuple[Any, ...]]:
+    engine = create_engine(url)
+    try:
+        with engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(text(query))]
+    finally:
+        engine.dispose()
 
 
 def test_one_at_a_time_decides_as_many_at_once(calibrated: venn_admit.Classifier) -> None:

@@ -73,7 +73,7 @@ class CalibrationUse:
         setting: The number of the setting that it was made under.
         since: When it was put in use.
         until: When another one was; None while it is in use.
-        origin: `http`, `command line` or `schedule`; None if it was in use before this history was begun.
+        origin: `http`, `command line`, `python` or `schedule`; None if it was in use before this history was begun.
         key_name: What the key that was shown is for; None without one.
         subject: The subject of the token that was shown; None without.
         reason: Why it was put in use.

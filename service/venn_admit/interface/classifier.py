@@ -42,6 +42,7 @@ from venn_admit.interface.shell import ProcessShell, log
 from venn_admit.report.wording import ignored_text, rows_in_use_text
 from venn_admit.results import calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.access.audit import Origin
 from venn_admit.store.decisions.decisions import rows_in_use
 from venn_admit.store.exemplars import classifiers
 from venn_admit_client.answers import calibration_of, decision_of
@@ -131,6 +132,7 @@ class Classifier(ClassifierInterface):
             missing_ok=missing_ok,
             dry_run=dry_run,
             wait=wait,
+            by=Origin.PYTHON,
         )
         for job_id in done.jobs:
             self._shell.run_job(job_id, "Searching neighbours again")
@@ -174,6 +176,7 @@ class Classifier(ClassifierInterface):
             settings,
             shell=self._shell,
             reason="asked for in Python",
+            by=Origin.PYTHON,
             even_if_nearly_nothing_is_usable=given["kappa"] is not None,
             dry_run=dry_run,
         )
@@ -206,7 +209,7 @@ class Classifier(ClassifierInterface):
     def recalibrate(self) -> list[int]:
         from venn_admit.flows.calibration.recalibrate import recalibrate
 
-        served = recalibrate(self._runtime, self._stored.address, shell=self._shell)
+        served = recalibrate(self._runtime, self._stored.address, shell=self._shell, by=Origin.PYTHON)
         steps = [step for _, step in served if step is not None]
         errors = [step.error for step in steps if step.error is not None]
         if errors:
@@ -229,7 +232,7 @@ class Classifier(ClassifierInterface):
     def use(self, calibration: int, *, reason: str | None = None) -> PutInUse:
         from venn_admit.flows.calibration.in_use import use
 
-        done = use(self._runtime.engine, self._stored.address, calibration, reason=reason)
+        done = use(self._runtime.engine, self._stored.address, calibration, reason=reason, by=Origin.PYTHON)
         return PutInUse(self.name, done.calibration_id, done.before, done.is_changed)
 
     @advising()

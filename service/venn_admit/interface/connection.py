@@ -14,6 +14,7 @@ from venn_admit.interface.cascade import Cascade
 from venn_admit.interface.classifier import Classifier
 from venn_admit.runtime.settings import read_settings
 from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.access.audit import Origin
 from venn_admit.store.database.driver_errors import shown_name
 from venn_admit_client.given import class_names, stage_costs, whole_number
 from venn_admit_client.interface import ConnectionInterface
@@ -110,23 +111,26 @@ class Connection(ConnectionInterface):
     @advising()
     def create_generation(self, name: str, *, dimension: int | None = None, extractor: str | None = None) -> Classifier:
         length = whole_number("dimension", dimension, InvalidInputError)
-        made = generations.create_generation(self._runtime.engine, name, dimension=length, extractor=extractor)
+        made = generations.create_generation(
+            self._runtime.engine, name, dimension=length, extractor=extractor, by=Origin.PYTHON
+        )
         return Classifier(self._runtime, made)
 
     @advising()
     def switch(self, generation: str) -> Classifier:
-        done = generations.switch(self._runtime.engine, generation)
+        done = generations.switch(self._runtime.engine, generation, by=Origin.PYTHON)
         return Classifier(self._runtime, done.after.classifier)
 
     @advising()
     def state_extractor(self, name: str, extractor: str) -> Classifier:
-        return Classifier(self._runtime, generations.state_extractor(self._runtime.engine, name, extractor))
+        stated = generations.state_extractor(self._runtime.engine, name, extractor, by=Origin.PYTHON)
+        return Classifier(self._runtime, stated)
 
     @advising()
     def delete(self, name: str, *, dry_run: bool = False) -> Deletion:
         from venn_admit.flows.removal.delete import delete
 
-        return delete(self._runtime, name, dry_run=dry_run)
+        return delete(self._runtime, name, dry_run=dry_run, by=Origin.PYTHON)
 
     def classifiers(self) -> list[Classifier]:
         return [Classifier(self._runtime, found) for found in every_classifier(self._runtime.engine)]

@@ -23,6 +23,7 @@ from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.removal.one_generation import remove_from
 from venn_admit.methods.registry import load_snapshot
+from venn_admit.store.access.audit import Origin
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.decisions import monitors
 from venn_admit.store.exemplars import classifiers, deletion, exemplars, generations
@@ -86,7 +87,9 @@ def while_locked(
 
 
 def begin_deletion(connection: Connection) -> None:
-    deletion.begin(connection, [classifiers.by_name(connection, "edge")], every=True, asked=asked_by(None))
+    deletion.begin(
+        connection, [classifiers.by_name(connection, "edge")], every=True, asked=asked_by(Origin.COMMAND_LINE)
+    )
 
 
 @pytest.mark.parametrize("what", ["ingest", "score", "generation", "forget"])

@@ -114,7 +114,7 @@ class AuditEvent(Model):
 
     event: int = Field(examples=[120])
     created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
-    origin: Literal["http", "command line", "schedule"] = Field(examples=["http"])
+    origin: Literal["http", "command line", "python", "schedule"] = Field(examples=["http"])
     key: int | None = Field(description="The key that was shown; null without a valid one.", examples=[2])
     key_name: str | None = Field(description="What the key is for.", examples=["checkout"])
     subject: str | None = Field(description="Subject of the token that was shown.", examples=[None])

@@ -25,12 +25,13 @@ from venn_admit.flows.calibration.approximate import (
 from venn_admit.flows.calibration.in_use import FarLess, follow, put_in_use_unless_far_less
 from venn_admit.flows.calibration.standing import Advanced, advance_standing
 from venn_admit.flows.jobs.submit import Submission, submit_job
-from venn_admit.flows.keys.keys import Caller, asked_by
+from venn_admit.flows.keys.keys import Asker, asked_by
 from venn_admit.flows.shell import Shell
 from venn_admit.methods.method import Made
 from venn_admit.methods.registry import METHODS
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.methods.venn_admit.make import MadeByAdmit, can_be_made_again, make_again, read_points, require_radius
+from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrations, calibrators, chains, point_changes
 from venn_admit.store.calibrations.calibration_points import ChangedRows, Vacuum, rows_of, vacuum_points
 from venn_admit.store.calibrations.point_changes import View
@@ -215,7 +216,7 @@ def calibrate(
     shell: Shell,
     reason: str,
     even_if_nearly_nothing_is_usable: bool,
-    by: Caller | None = None,
+    by: Asker = Origin.COMMAND_LINE,
     dry_run: bool = False,
     on_stored: OnStored = lambda *_: None,
 ) -> Calibrated | NearlyNothingUsable:
@@ -272,7 +273,7 @@ def calibrate_on_stored(
     settings: MethodSettings,
     *,
     reason: str,
-    by: Caller | None = None,
+    by: Asker = Origin.COMMAND_LINE,
     dry_run: bool = False,
     on_stored: OnStored = lambda *_: None,
 ) -> Calibrated:
@@ -393,6 +394,7 @@ def renewed_snapshot(
     calibrator_id: int,
     reason: str,
     *,
+    by: Asker,
     memory_budget: int,
 ) -> Calibrated:
     """Make a snapshot within a transaction that keeps everybody else from changing what it is made of.
@@ -410,7 +412,7 @@ def renewed_snapshot(
         memory_budget=memory_budget,
         of_current=True,
     )
-    follow(connection, classifier, calibrations.by_id(connection, classifier, calibrated.calibration_id), reason)
+    follow(connection, classifier, calibrations.by_id(connection, classifier, calibrated.calibration_id), reason, by)
     return calibrated
 
 

@@ -9,8 +9,9 @@ from venn_admit.errors import Code, ConflictError, InvalidInputError, NotReadyEr
 from venn_admit.flows.calibration.approximate import require_support
 from venn_admit.flows.data.catalogue import Listed, listed
 from venn_admit.flows.data.create import check_dimension, check_extractor
-from venn_admit.flows.keys.keys import Caller, note
+from venn_admit.flows.keys.keys import Asker, note
 from venn_admit.store.access import keys
+from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.decisions import audits
@@ -41,7 +42,7 @@ def create_generation(
     *,
     dimension: int | None = None,
     extractor: str | None = None,
-    by: Caller | None = None,
+    by: Asker = Origin.COMMAND_LINE,
     on_stored: Callable[[Connection, Classifier], object] = lambda *_: None,
 ) -> Classifier:
     """Add a generation to a classifier, for the exemplars of another extractor; it is not current.
@@ -91,7 +92,7 @@ def switch(
     address: str,
     *,
     dry_run: bool = False,
-    by: Caller | None = None,
+    by: Asker = Origin.COMMAND_LINE,
     on_stored: Callable[[Connection, Switch], object] = lambda *_: None,
 ) -> Switch:
     """Have a classifier's name stand for another of its generations, from one moment to the next.
@@ -135,7 +136,7 @@ def state_extractor(
     name: str,
     extractor: str,
     *,
-    by: Caller | None = None,
+    by: Asker = Origin.COMMAND_LINE,
     on_stored: Callable[[Connection, Classifier], object] = lambda *_: None,
 ) -> Classifier:
     """State which extractor the exemplars of a generation come from; once it has some, this cannot be changed.

@@ -12,7 +12,8 @@ from venn_admit.core.comparison.strength import AdmittedPoints, Strength, measur
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit.core.monitoring.bands import admitted_of_vp
 from venn_admit.core.split_names import Split
-from venn_admit.flows.keys.keys import Caller, asked_by
+from venn_admit.flows.keys.keys import Asker, asked_by
+from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrations, calibrators, chains, venn_abers
 from venn_admit.store.calibrations import in_use as store
 from venn_admit.store.calibrations.calibrations import Calibration
@@ -121,13 +122,13 @@ def judged(
     )
 
 
-def follow(connection: Connection, classifier: Classifier, new: Calibration, reason: str) -> None:
+def follow(connection: Connection, classifier: Classifier, new: Calibration, reason: str, by: Asker) -> None:
     """Make a new snapshot current, whatever it admits, because nothing may be decided by the one before it."""
     store.lock(connection, classifier)
     is_in_use = store.current(connection, new.calibrator_id) == calibrations.latest_id(connection, classifier)
     _put_in_use(connection, new, by_choice=False)
     if is_in_use:
-        store.add_use(connection, classifier, new, asked=asked_by(None), reason=reason)
+        store.add_use(connection, classifier, new, asked=asked_by(by), reason=reason)
 
 
 def _put_in_use(connection: Connection, new: Calibration, *, by_choice: bool) -> None:
@@ -165,7 +166,7 @@ def use(
     calibration_id: int,
     *,
     reason: str | None = None,
-    by: Caller | None = None,
+    by: Asker = Origin.COMMAND_LINE,
     on_stored: Callable[[Connection, Used], object] = lambda *_: None,
 ) -> Used:
     """Put a stored calibration in use, whatever it admits; its setting is kept current from now on.

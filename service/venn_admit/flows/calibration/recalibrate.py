@@ -20,7 +20,7 @@ from venn_admit.flows.calibration.calibrate import (
 )
 from venn_admit.flows.jobs.control import relay
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
-from venn_admit.flows.keys.keys import Caller, asked_by
+from venn_admit.flows.keys.keys import Asker, asked_by
 from venn_admit.flows.shell import Shell
 from venn_admit.logger import log
 from venn_admit.store.access.audit import Origin
@@ -115,7 +115,7 @@ def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationReques
 
 
 def recalibrate(
-    workspace: Workspace, name: str | None, *, shell: Shell, by: Caller | None = None
+    workspace: Workspace, name: str | None, *, shell: Shell, by: Asker = Origin.COMMAND_LINE
 ) -> list[tuple[RecalibrationRequest, RecalibrationStep | None]]:
     """Serve all requests for a recalibration at once, each to its snapshot or to what prevents it.
 
@@ -137,7 +137,7 @@ def recalibrate(
     return served
 
 
-def _step(workspace: Workspace, request: RecalibrationRequest, by: Caller | None) -> RecalibrationStep | None:
+def _step(workspace: Workspace, request: RecalibrationRequest, by: Asker) -> RecalibrationStep | None:
     return recalibrate_step(workspace, request, quiet_seconds=0, wait_seconds=0, wait=True, by=by)
 
 
@@ -148,18 +148,18 @@ def recalibrate_step(
     quiet_seconds: float,
     wait_seconds: float,
     wait: bool,
-    by: Caller | None = None,
+    by: Asker = Origin.COMMAND_LINE,
     send: Send | None = None,
 ) -> RecalibrationStep | None:
     """Take a request a step further: submit its job, or, once that is done, make the snapshot.
 
     Training exemplars that wait join before the job is submitted, and those that arrived since, after the last step.
 
-    wait: whether to wait for another process that calibrates under the same setting, because somebody asks for it. by:
-    who asks over HTTP; None: somebody else. send: as in `submit_job`. The result is None if the request has been served
-    or is no longer due or, without waiting, if another process works on it.
+    wait: whether to wait for another process that calibrates under the same setting, because somebody asks for it;
+    otherwise, the schedule does. send: as in `submit_job`. The result is None if the request has been served or is no
+    longer due or, without waiting, if another process works on it.
     """
-    asked = asked_by(by) if wait else {**asked_by(None), "origin": Origin.SCHEDULE}
+    asked = asked_by(by if wait else Origin.SCHEDULE)
     with submit_job(workspace, send) as submission:
         guard = submission.connection
         if wait:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Engine, Row
 
@@ -54,6 +54,10 @@ class Caller:
         return f"key {self.key_id}" if self.subject is None else f"subject {self.subject}"
 
 
+Asker: TypeAlias = Caller | Origin
+"""Who asks: over HTTP, or by which other shell."""
+
+
 class Refusal(StrEnum):
     """Why a key is not accepted."""
 
@@ -69,7 +73,7 @@ def create(
     scope: str,
     classifier: str | None = None,
     days: int | None = None,
-    by: Caller | None = None,
+    by: Asker = Origin.COMMAND_LINE,
 ) -> NewKey:
     """Make a key.
 
@@ -78,7 +82,7 @@ def create(
         scope: `read`, `score`, `write` or `admin`; each includes those before it.
         classifier: The name of the one classifier that it is for, in all its generations; None: for all.
         days: After how many it expires; None: never.
-        by: Who asks over HTTP; None: the command line.
+        by: Who asks.
 
     Raises:
         InvalidInputError: A value is out of range, or a generation is named rather than a classifier.
@@ -122,11 +126,8 @@ def any_is_valid(engine: Engine) -> bool:
         return keys.any_is_valid(connection)
 
 
-def revoke(engine: Engine, key_id: int, *, by: Caller | None = None) -> None:
-    """Refuse a key from now on; revoking it again changes nothing. Raises NotFoundError.
-
-    by: who asks over HTTP; None: the command line.
-    """
+def revoke(engine: Engine, key_id: int, *, by: Asker = Origin.COMMAND_LINE) -> None:
+    """Refuse a key from now on; revoking it again changes nothing. Raises NotFoundError."""
     with transaction(engine) as connection:
         if not keys.revoke(connection, key_id):
             raise NotFoundError(f"there is no key {key_id}", code=Code.UNKNOWN_KEY, key=key_id)
@@ -169,18 +170,15 @@ def digest_of(secret: str) -> bytes:
     return hashlib.sha256(bytes.fromhex(secret)).digest()
 
 
-def note(connection: Connection, action: str, target: str, by: Caller | None) -> None:
-    """Tell the audit ledger what became of a key or a generation, in the same transaction.
-
-    by: who asks over HTTP; None: somebody else.
-    """
+def note(connection: Connection, action: str, target: str, by: Asker) -> None:
+    """Tell the audit ledger what became of a key or a generation, in the same transaction."""
     audit.add(connection, Event(action=action, target=target, **asked_by(by)))
 
 
-def asked_by(by: Caller | None) -> dict[str, Any]:
-    """Return the columns of an event that say who asked; by: who asks over HTTP; None: somebody else."""
-    if by is None:
-        return {"origin": Origin.COMMAND_LINE, "key_id": None, "subject": None}
+def asked_by(by: Asker) -> dict[str, Any]:
+    """Return the columns of an event that say who asked."""
+    if isinstance(by, Origin):
+        return {"origin": by, "key_id": None, "subject": None}
     return {"origin": Origin.HTTP, "key_id": by.key_id, "subject": by.subject}
 
 

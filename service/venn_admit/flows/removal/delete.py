@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection, Engine
 
 from venn_admit.errors import Code, ConflictError, DatabaseError
-from venn_admit.flows.keys.keys import Caller, asked_by
+from venn_admit.flows.keys.keys import Asker, asked_by
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal.forget import require_no_jobs
 from venn_admit.flows.shell import OnRows
+from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrators
 from venn_admit.store.cascades import cascades
 from venn_admit.store.database.engine import consistent_view, transaction
@@ -33,7 +34,7 @@ def delete(
     name: str,
     *,
     dry_run: bool = False,
-    by: Caller | None = None,
+    by: Asker = Origin.COMMAND_LINE,
     on_rows: OnRows = lambda _: None,
     on_stored: Callable[[Connection, Deletion], object] = lambda *_: None,
 ) -> Deletion:
@@ -87,7 +88,7 @@ def _doomed(connection: Connection, found: Classifier, name: str) -> list[Classi
     return [found]
 
 
-def _begin(engine: Engine, doomed: Sequence[Classifier], called: str, *, every: bool, by: Caller | None) -> None:
+def _begin(engine: Engine, doomed: Sequence[Classifier], called: str, *, every: bool, by: Asker) -> None:
     """Mark what is to be deleted, once nobody works on it, unless that was done before."""
     with transaction(engine) as connection:
         locked = exemplars.lock_ingestion_of_all(connection, doomed[0])

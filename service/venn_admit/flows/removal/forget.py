@@ -22,9 +22,10 @@ from venn_admit.errors import (
     VennAdmitError,
 )
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
-from venn_admit.flows.keys.keys import Caller, note
+from venn_admit.flows.keys.keys import Asker, note
 from venn_admit.flows.removal.batches import batches_of
 from venn_admit.flows.removal.one_generation import Total, count_answers, forget_answers, remove_from
+from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrators, chains
 from venn_admit.store.calibrations.calibration_points import vacuum_points
 from venn_admit.store.database.engine import consistent_view, transaction
@@ -74,7 +75,7 @@ def forget(
     dry_run: bool = False,
     wait: bool = False,
     send: Send | None = None,
-    by: Caller | None = None,
+    by: Asker = Origin.COMMAND_LINE,
     on_stored: Callable[[Connection, Forgetting], object] = lambda *_: None,
 ) -> Forgetting:
     """Remove all that is stored of some exemplars, in every generation of a classifier.
@@ -107,7 +108,13 @@ def forget(
     def remove(external_ids: list[str], document_ids: list[str]) -> None:
         with suppress(_DryRun), submit_job(workspace, send) as submission:
             _remove(
-                submission, classifier, external_ids, document_ids, total, hold_seconds=_HOLD_SECONDS if wait else 0.0
+                submission,
+                classifier,
+                external_ids,
+                document_ids,
+                total,
+                by=by,
+                hold_seconds=_HOLD_SECONDS if wait else 0.0,
             )
             if dry_run:
                 raise _DryRun
@@ -217,6 +224,7 @@ def _remove(
     document_ids: list[str],
     total: Total,
     *,
+    by: Asker,
     hold_seconds: float,
 ) -> None:
     """Remove some exemplars from every generation, within a transaction; nothing is removed if it raises.
@@ -244,7 +252,7 @@ def _remove(
     for generation in generations:
         hits = forgotten.asked_for(connection, generation, external_ids, [])
         if hits:
-            remove_from(submission, generation, hits, total)
+            remove_from(submission, generation, hits, total, by)
     forgotten.forget_errors(connection, generations, [*external_ids, *document_ids])
 
 

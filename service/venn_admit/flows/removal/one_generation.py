@@ -20,6 +20,7 @@ from venn_admit.core.types import IntArray
 from venn_admit.errors import NotReadyError
 from venn_admit.flows.calibration.calibrate import renewed_snapshot
 from venn_admit.flows.jobs.submit import Submission
+from venn_admit.flows.keys.keys import Asker
 from venn_admit.store.access import idempotency
 from venn_admit.store.access.idempotency import Attempt
 from venn_admit.store.calibrations import calibrators
@@ -57,7 +58,9 @@ class Total:
         self.transactions, self.removed = self.transactions + 1, self.exemplars
 
 
-def remove_from(submission: Submission, generation: Classifier, hits: Sequence[Row[Any]], total: Total) -> None:
+def remove_from(
+    submission: Submission, generation: Classifier, hits: Sequence[Row[Any]], total: Total, by: Asker
+) -> None:
     """Remove exemplars, within a transaction that holds the locks of ingestion, calibrators and classifier.
 
     Each snapshot that is current and loses points is followed by one without them, unless data are out of date or too
@@ -73,7 +76,7 @@ def remove_from(submission: Submission, generation: Classifier, hits: Sequence[R
     disturbed = forgotten.lists_naming(connection, others)  # of exemplars that trained once
     forgotten.add_trainings(connection, others, 0)
     total.rows += forgotten.delete(connection, generation, others)
-    unserved = _renew(submission, generation, touched, total)
+    unserved = _renew(submission, generation, touched, total, by)
     if len(training):
         version = support.next_version(connection)
         disturbed = np.union1d(disturbed, forgotten.lists_naming(connection, training))
@@ -89,7 +92,7 @@ def remove_from(submission: Submission, generation: Classifier, hits: Sequence[R
         total.recalibrations[generation.id] = recalibrations.request(connection, generation, REASON)
 
 
-def _renew(submission: Submission, generation: Classifier, touched: set[int], total: Total) -> bool:
+def _renew(submission: Submission, generation: Classifier, touched: set[int], total: Total, by: Asker) -> bool:
     """Follow each current snapshot that lost points by one that never had them; return whether any could not be."""
     connection, memory_budget = submission.connection, submission.workspace.memory_budget
     unserved = False
@@ -99,7 +102,7 @@ def _renew(submission: Submission, generation: Classifier, touched: set[int], to
         savepoint = connection.begin_nested()
         try:
             renewed_snapshot(
-                connection, generation, calibrator.settings, calibrator.id, REASON, memory_budget=memory_budget
+                connection, generation, calibrator.settings, calibrator.id, REASON, by=by, memory_budget=memory_budget
             )
         except NotReadyError:
             # Data are out of date, or too few are left: until that changes, nothing is decided under this setting.

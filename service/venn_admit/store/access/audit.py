@@ -15,6 +15,7 @@ class Origin(StrEnum):
 
     HTTP = "http"
     COMMAND_LINE = "command line"
+    PYTHON = "python"
     SCHEDULE = "schedule"
 
 
