@@ -458,7 +458,8 @@ def test_an_encoder_is_tuned_and_used(program: Program, files: Path, tmp_path: P
     assert "The best encoder is in" in again.stdout
     plain = program("extract", "tune", source, "--out", encoder, *options[:-6], *SMALL)
     assert plain.code == 2, "without a background it is another training"
-    refused = program("extract", "tune", source, "--out", tmp_path / "other", *options, "--background", "neutral")
+    others = (*options[:-6], "--background", "neutral", *SMALL)
+    refused = program("extract", "tune", source, "--out", tmp_path / "other", *others)
     assert (refused.code, "background: expected one of the classes 'bad', 'good'" in refused.stderr) == (2, True)
     trained = program("extract", "train", source, "--encoder", encoder, "--out", tmp_path / "model", *SMALL)
     assert trained.code == 0, trained.stderr

@@ -199,7 +199,6 @@ def test_arguments_that_do_not_parse(ingested: Program, arguments: tuple[object,
     assert "Traceback" not in outcome.stderr
 
 
-@pytest.mark.processes
 def test_an_option_that_is_given_twice_is_refused(ingested: Program) -> None:
     """The last one alone would count, so that less would be promised than was asked for."""
     refused = ingested("calibrate", NAME, "--certify", "predicted", "--certify=true")
@@ -209,6 +208,7 @@ def test_an_option_that_is_given_twice_is_refused(ingested: Program) -> None:
     )
 
 
+@pytest.mark.processes
 def test_a_run_from_a_shell(program: Program, tmp_path: Path) -> None:
     """The result alone is on standard output, progress on standard error."""
     made = program.apart("create", NAME, "--classes", "a,b,c", "--dim", samples.DIMENSION, "--json")

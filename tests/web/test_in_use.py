@@ -24,6 +24,7 @@ def test_the_page_shows_what_was_in_use_and_puts_another_in_use(visitor: Visitor
     after = " ".join(visitor.open(OWN).split())
     assert "to &lt;b&gt;see&lt;/b&gt; it" in after
     assert 'aria-label="Use calibration 1"' in after
+    assert after.count(">kept current</td>") == 2, "of its setting and of itself"
     assert visitor.send(USE, calibration="99").status_code == 404
     assert visitor.send(USE, calibration="one").status_code == 422
 
