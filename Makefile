@@ -93,6 +93,7 @@ lint-others: $(VENV)/.sql
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python docs/structure.py | tail -n 1
 	$(BIN)/alembic upgrade head --sql | $(BIN)/squawk
 	$(BIN)/python -m tests.docs.wording
 

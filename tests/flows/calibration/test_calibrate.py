@@ -24,7 +24,7 @@ from venn_admit.flows.data.export import Export
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.calibrations.calibration_points import ChangedRows
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.calibrations.calibrators import settings_digest
+from venn_admit.store.calibrations.settings_rows import settings_digest
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.database.statements import statement
 from venn_admit.store.exemplars import approximations, classifiers

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from venn_admit.core.calibrators.settings import VennAbersSettings, make_venn_abers_settings
-from venn_admit.store.calibrations.calibrators import setting_columns, settings_digest, settings_of
+from venn_admit.store.calibrations.settings_rows import setting_columns, settings_digest, settings_of
 
 CERTIFIED: dict[str, Any] = {"certify": ["true", "predicted"], "confidence": Decimal("0.90"), "test": "asymptotic"}
 

@@ -26,7 +26,7 @@ from venn_admit.store.calibrations.calibration_points import (
     rows_of,
     write_changes,
 )
-from venn_admit.store.calibrations.calibrators import settings_of
+from venn_admit.store.calibrations.settings_rows import settings_of
 from venn_admit.store.database.binary_copy import BOOL, INT8, read_columns
 from venn_admit.store.database.prepared import ask
 from venn_admit.store.database.statements import execute, stream

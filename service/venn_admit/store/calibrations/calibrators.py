@@ -1,6 +1,5 @@
 """Calibrators as their users know them: numbered settings, each kept current until it is retired."""
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -10,36 +9,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Row, column, table
 from sqlalchemy.dialects.postgresql import insert
 
-from venn_admit.core.calibrators.arguments import ALL_DECLARED, canonical, column_of, plain_settings
 from venn_admit.core.calibrators.certification import Kind, parse_kind
 from venn_admit.core.calibrators.promises import AskedPromise, Promised
-from venn_admit.core.calibrators.settings import DECLARED, RECORDS, MethodSettings, VennAbersSettings
+from venn_admit.core.calibrators.settings import MethodSettings, VennAbersSettings
 from venn_admit.errors import Code, NotFoundError
+from venn_admit.store.calibrations.settings_rows import setting_columns, settings_digest, settings_of
 from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 
 if TYPE_CHECKING:
     from venn_admit.core.calibrators.certified.certificate import Certificate
-
-
-def setting_columns(settings: MethodSettings) -> dict[str, Any]:
-    """Return the values of a calibrator's columns, the method and the digest included; None for other methods'."""
-    values = plain_settings(settings)
-    columns = {column_of(name): values.get(name) for name in ALL_DECLARED}
-    return {"method": settings.method, "settings_digest": settings_digest(settings), **columns}
-
-
-def settings_of(row: str) -> MethodSettings:
-    """Return the settings in a calibrator's row, given as the text of a JSON object with its columns."""
-    columns = json.loads(row, parse_float=Decimal)
-    method = columns["method"]
-    return RECORDS[method](**{name: one.from_plain(columns[column_of(name)]) for name, one in DECLARED[method].items()})
-
-
-def settings_digest(settings: MethodSettings) -> bytes:
-    """Return the BLAKE2b-128 digest of the settings; equal numbers give equal digests, however they are written."""
-    return blake2b(repr(canonical(settings)).encode(), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)

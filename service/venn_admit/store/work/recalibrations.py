@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.split_names import Split
-from venn_admit.store.calibrations.calibrators import settings_digest, settings_of
+from venn_admit.store.calibrations.settings_rows import settings_digest, settings_of
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars import classifiers, support
 from venn_admit.store.exemplars.classifiers import Classifier
