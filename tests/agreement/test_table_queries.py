@@ -129,7 +129,7 @@ def of_classes(report: CalibrationReport, rows: Rows) -> Cells:
     return cells
 
 
-def of_history(_report: CalibrationReport, rows: Rows) -> Cells:
+def of_history(report: CalibrationReport, rows: Rows) -> Cells:
     def changed(row: Row[Any]) -> str:
         found = [f"{row.arrived:,} points arrived"] if row.arrived else []
         found += [", ".join(f"method, now {row.method}" if name == "method" else name for name in row.other_settings)]
@@ -137,7 +137,7 @@ def of_history(_report: CalibrationReport, rows: Rows) -> Cells:
 
     return [
         (
-            f"{row.calibration}",
+            f"{row.calibration}, {report.current[row.calibration]}",
             f"{row.created_at.astimezone(UTC):%Y-%m-%d %H:%M}",
             row.reason,
             f"{row.mc_count:,}",
