@@ -90,16 +90,11 @@ def update_monitor(
 
 def _require_share(calibration: Calibration) -> None:
     """Raise InvalidInputError if a mean loss is promised, of which the bets on right and wrong would tell nothing."""
-    if _is_by_loss(calibration):
+    if calibration.method_settings.loss is not None:
         raise InvalidInputError(
             f"calibration {calibration.id} promises a mean loss, and monitors bet on the share right alone; "
             "evaluate it on labelled traffic, which shows the mean loss, or put a calibration without a loss in use"
         )
-
-
-def _is_by_loss(calibration: Calibration) -> bool:
-    settings = calibration.method_settings
-    return isinstance(settings, VennAbersSettings) and settings.loss is not None
 
 
 def _require_deadline(monitor: StoredMonitor, label_deadline: timedelta | None) -> None:
@@ -216,7 +211,8 @@ def read_monitor(connection: Connection, classifier: Classifier, calibration: Ca
         return Watch(is_in_use=False, said=None, is_behind=False)
     monitor = monitors.newest(connection, calibration)
     if monitor is None:
-        return Watch(is_in_use=True, said=None, is_behind=False, is_by_loss=_is_by_loss(calibration))
+        is_by_loss = calibration.method_settings.loss is not None
+        return Watch(is_in_use=True, said=None, is_behind=False, is_by_loss=is_by_loss)
     newest = max((state.documents for state in monitors.states(connection, monitor)), default=0)
     state = monitors.read_state(connection, monitor, newest) if newest else initial_state(monitor.plan)
     standing = alarms.standing_alarms(connection, monitor)
