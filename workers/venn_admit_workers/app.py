@@ -1,5 +1,7 @@
 """The Celery application of workers and of beat. Importing this does nothing; `make_app` makes one."""
 
+from contextlib import ExitStack
+
 from celery import Celery
 from celery.signals import setup_logging
 
@@ -25,8 +27,11 @@ def make_app(settings: Settings) -> Celery:
     runtime = Runtime.start(
         settings, application_name="venn-admit-worker", idle_in_transaction_seconds=settings.chunk_seconds
     )
-    app = runtime.make_celery()
-    check_address(app)  # Celery would end with a traceback
+    with ExitStack() as opened:
+        opened.callback(runtime.engine.dispose)
+        app = runtime.make_celery()
+        check_address(app)  # Celery would end with a traceback
+        opened.pop_all()
     app.life = Life(app, runtime)
     app.life.follow_signals()
     setup_logging.connect(log_as_json)  # instead of Celery's own
