@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,12 +91,12 @@ def delete_queues(sender: Celery) -> None:
 
 
 @pytest.fixture
-def make_worker_app(url: str) -> Iterator[Callable[..., Celery]]:
+def make_worker_app(url: str, tmp_path: Path) -> Iterator[Callable[..., Celery]]:
     """The application of a worker, and of beat, on the database `url`; settings by their names."""
     with ExitStack() as apps:
 
         def made(**settings: Any) -> Celery:
-            app = make_app(Settings(database_url=url, **settings))
+            app = make_app(Settings(database_url=url, home=tmp_path, **settings))
             apps.callback(app.life.runtime.engine.dispose)
             apps.callback(app.close)
             return app

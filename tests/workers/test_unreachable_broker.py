@@ -2,6 +2,7 @@
 
 import gc
 import socket
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine
 
+from tests.patience import wait_until
 from tests.workers.samples import CHUNKS, request_score, value
 from venn_admit import broker
 from venn_admit.cli.opening import connect_unchecked
@@ -25,10 +27,14 @@ from venn_admit_workers import app as workers_app
 
 @pytest.fixture(autouse=True)
 def sockets_of_failed_connections() -> Iterator[None]:
-    """Libraries leave them to the garbage collector, which would tell of them in whichever test it runs next."""
+    """Libraries leave them to the garbage collector, which would tell of them in whichever test it runs next.
+
+    So would a thread that still asks when nobody waits for its answer any longer.
+    """
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
+        wait_until(lambda: "broker" not in {thread.name for thread in threading.enumerate()}, "no thread asks a broker")
         gc.collect()
 
 
@@ -41,7 +47,7 @@ def silent_port() -> Iterator[int]:
 
 @pytest.fixture
 def _asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broker that refuses a connection is not asked again, which would be done for seconds."""
+    """A broker that refuses a connection, or never answers, is not asked again, which would be done for seconds."""
 
     def once(
         ask: Callable[..., object], _catch: object, args: tuple[object, ...] = (), *_: object, **__: object
@@ -88,6 +94,7 @@ def test_a_worker_does_not_start_with_an_address_of_no_broker(
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("_asked_once")
 @pytest.mark.parametrize("scheme", ["redis", "rediss", "amqp", "amqps"])
 def test_one_that_never_answers(scheme: str, silent_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broker, "ANSWER_SECONDS", 0.2)
@@ -102,6 +109,7 @@ def test_a_wrong_password(rabbitmq_url: str) -> None:
     assert "wrong" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("_asked_once")
 def test_tls_where_none_is_spoken(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broker, "ANSWER_SECONDS", 1.0)
     with pytest.raises(BrokerError, match="cannot be reached"):
