@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from celery import Celery
 from kombu.utils.imports import symbol_by_name
@@ -120,6 +121,9 @@ def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, 
         with running_beat(url, home) as process:
             wait_until(lambda: value(engine, "SELECT max(number) FROM calibration") == 2, "a second snapshot")
             require_beat(home)
+            loaded = {Path(one.path).name for one in psutil.Process(process.pid).memory_maps()}
+            assert any("psycopg" in name or "libpq" in name for name in loaded)
+            assert [name for name in loaded if "torch" in name or "multiarray" in name] == []
             process.send_signal(signal.SIGSTOP)
             long_ago = time.time() - BEAT_SECONDS - 1
             os.utime(home / "beat-tick", (long_ago, long_ago))

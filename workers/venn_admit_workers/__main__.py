@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
         gc.disable()  # what is imported stays
         from venn_admit_workers.app import make_app
 
-        app = make_app(get_settings())
+        app = make_app(get_settings(), computes=arguments[:1] != ["beat"])
         gc.freeze()
         gc.enable()
         return int(app.start(["--quiet", *arguments]) or 0)

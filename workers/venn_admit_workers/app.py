@@ -11,14 +11,16 @@ from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit_workers.life import Life
 from venn_admit_workers.schedule import add_schedule
-from venn_admit_workers.tasks import add_tasks
 
 
-def make_app(settings: Settings) -> Celery:
+def make_app(settings: Settings, *, computes: bool = True) -> Celery:
     """Make an application with its tasks, its schedule, and what happens at the start and the end of a worker.
 
     Its attribute `life` holds what lives as long as the process. The children of a worker inherit all this when they
     are forked.
+
+    Args:
+        computes: Whether it has the tasks; beat sends their names alone, and imports nothing that computes.
 
     Raises:
         DatabaseError: The database, which names the queues, cannot be reached.
@@ -35,6 +37,9 @@ def make_app(settings: Settings) -> Celery:
     app.life = Life(app, runtime)
     app.life.follow_signals()
     setup_logging.connect(log_as_json)  # instead of Celery's own
-    add_tasks(app, runtime)
+    if computes:
+        from venn_admit_workers.tasks import add_tasks
+
+        add_tasks(app, runtime)
     add_schedule(app)
     return app
