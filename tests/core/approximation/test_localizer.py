@@ -262,6 +262,26 @@ def test_bits_do_not_depend_on_what_is_kept(length: int) -> None:
             np.testing.assert_array_equal(kept.category_weight(queries[rows], low[rows], high[rows]), expected[rows])
 
 
+@pytest.mark.usefixtures("_precision")
+def test_several_categories_of_one_window_weigh_what_each_does_alone() -> None:
+    queries, support = make_points(7)
+    low, high = make_windows(len(queries), len(support))
+    members = np.random.default_rng(2).random((3, len(support))) < [[0.1], [0.5], [1.0]]
+    held = localizer.LocalizerSupport(support, 0.7)
+    found = held.weights_of_members(queries, low, high, members)
+    for alone, of_one in zip(members, found, strict=True):
+        np.testing.assert_array_equal(held.weights_of_members(queries, low, high, alone[np.newaxis])[0], of_one)
+        # Sorted so that the members of the window stand together, as `category_weight` has them.
+        for query in range(0, len(queries), 10):
+            inside = np.zeros(len(support), dtype=np.bool_)
+            inside[low[query] : high[query]] = alone[low[query] : high[query]]
+            order = np.argsort(~inside, kind="stable")
+            whole = np.array([0]), np.array([inside.sum()])
+            (expected,) = category_weight(queries[[query]], support[order], *whole, 0.7)
+            assert of_one[query] == pytest.approx(expected, rel=1e-5)
+    np.testing.assert_allclose(found[2], held.category_weight(queries, low, high), rtol=1e-6)
+
+
 @pytest.mark.parametrize(("budget", "is_kept"), [(3 * 2048 * 10 * 8, True), (3 * 2048 * 10 * 8 - 1, False)])
 def test_tiles_are_kept_within_a_third_of_the_budget(
     budget: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch

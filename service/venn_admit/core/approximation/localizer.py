@@ -12,6 +12,7 @@ BLAS rounds a row of a float32 product differently in different places (DECISION
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
@@ -34,7 +35,7 @@ from venn_admit.core.approximation.distance_tiles import (
     tile_product,
 )
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
-from venn_admit.core.types import Float32Array, FloatArray, IntArray
+from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
 # Up to this many rows of the support, category weights are worth float64 products.
@@ -84,6 +85,37 @@ def category_weight(
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Windows:
+    """Categories of m queries: in each of their windows of the support, k sets of rows that count.
+
+    Attributes:
+        low: (m,) int64.
+        high: (m,) int64.
+        members: k, each (n,) bool; None for all rows of the support.
+    """
+
+    low: IntArray
+    high: IntArray
+    members: tuple[BoolArray | None, ...]
+
+    def take(self, rows: BoolArray | slice) -> "_Windows":
+        return _Windows(self.low[rows], self.high[rows], self.members)
+
+    def add(self, sums: FloatArray, tile: DistanceTile, weights: Real) -> None:
+        """Add to the sums (k, m) of a tile's queries, in place, the weights of the columns that count."""
+        low, high = self.low - tile.support.start, self.high - tile.support.start
+        overlapping = np.flatnonzero((low < SUPPORT_TILE) & (high > 0))
+        in_window = (low[overlapping, np.newaxis] <= _COLUMNS) & (high[overlapping, np.newaxis] > _COLUMNS)
+        inside = weights[overlapping] * in_window
+        for of_members, members in zip(sums, self.members, strict=True):
+            if members is None:
+                of_members[overlapping] += inside.sum(axis=1)
+            else:
+                counted = members[tile.support]
+                of_members[overlapping] += (inside[:, : len(counted)] * counted).sum(axis=1)
+
+
 class LocalizerSupport:
     """All of vp, ready to weigh categories as `category_weight` does; threads may share it."""
 
@@ -127,24 +159,38 @@ class LocalizerSupport:
             left_out: (m,) int64, a row of the support for each query that it is weighed without, n >= 2; None for
                 none.
         """
-        check_vectors(queries, self._support)
-        check_windows(window_low, window_high, len(queries), len(self._support))
-        out = np.full(len(queries), -1) if left_out is None else left_out
-        near = self._reach(queries) <= FLOAT32_REACH * self._eta_loc
-        weight = np.empty(len(queries))
-        for rows in (near, ~near):
-            if rows.any():
-                windows = window_low[rows], window_high[rows]
-                weight[rows] = self._weight(queries[rows], *windows, out[rows], are_near=rows is near)
+        weight: FloatArray = self._weights(queries, _Windows(window_low, window_high, (None,)), left_out)[0]
         return weight
 
-    def _weight(
-        self, queries: Float32Array, low: IntArray, high: IntArray, left_out: IntArray, *, are_near: bool
+    def weights_of_members(
+        self, queries: Float32Array, window_low: IntArray, window_high: IntArray, members: BoolArray
     ) -> FloatArray:
+        """Return the weights of k categories within each query's window, from one pass.
+
+        Args:
+            members: (k, n) bool, the rows of the support that count in each.
+
+        Returns:
+            (k, m) float64. What one of them weighs does not depend on the others.
+        """
+        return self._weights(queries, _Windows(window_low, window_high, tuple(members)), None)
+
+    def _weights(self, queries: Float32Array, windows: _Windows, left_out: IntArray | None) -> FloatArray:
+        check_vectors(queries, self._support)
+        check_windows(windows.low, windows.high, len(queries), len(self._support))
+        out = np.full(len(queries), -1) if left_out is None else left_out
+        near = self._reach(queries) <= FLOAT32_REACH * self._eta_loc
+        weight = np.empty((len(windows.members), len(queries)))
+        for rows in (near, ~near):
+            if rows.any():
+                weight[:, rows] = self._alike(queries[rows], windows.take(rows), out[rows], are_near=rows is near)
+        return weight
+
+    def _alike(self, queries: Float32Array, windows: _Windows, left_out: IntArray, *, are_near: bool) -> FloatArray:
         """Near queries take float32; their weights need not be taken relative to the nearest point's."""
         tiles = self._tiles if are_near else self._tiles_for_far()
         nearest = np.full(len(queries), np.inf)
-        whole, inside = np.zeros((2, len(queries)))
+        whole, inside = np.zeros(len(queries)), np.zeros((len(windows.members), len(queries)))
         for tile in distance_tiles(queries, tiles, self._memory_budget, query_tile=tiles.query_tile(len(queries))):
             rows, count = tile.queries, tile.queries.stop - tile.queries.start
             _leave_out(tile, left_out[rows])
@@ -154,9 +200,9 @@ class LocalizerSupport:
             else:
                 weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], self._eta_loc)
                 whole[rows] *= shrink
-                inside[rows] *= shrink
+                inside[:, rows] *= shrink
             whole[rows] += weights.sum(axis=1)[:count]
-            _add_windows(inside[rows], tile, weights, low[rows], high[rows])
+            windows.take(rows).add(inside[:, rows], tile, weights)
         return inside / whole
 
     def _tiles_for_far(self) -> SupportTiles:
@@ -194,14 +240,6 @@ def _leave_out(tile: DistanceTile, left_out: IntArray) -> None:
     column = left_out - tile.support.start
     held = np.flatnonzero((left_out >= 0) & (column >= 0) & (column < SUPPORT_TILE))
     tile.distances[held, column[held]] = np.inf
-
-
-def _add_windows(sums: FloatArray, tile: DistanceTile, weights: Real, low: IntArray, high: IntArray) -> None:
-    """Add to the sums of a tile's queries, in place, the weights of the columns in their windows."""
-    low, high = low - tile.support.start, high - tile.support.start
-    overlapping = np.flatnonzero((low < SUPPORT_TILE) & (high > 0))
-    in_window = (low[overlapping, np.newaxis] <= _COLUMNS) & (high[overlapping, np.newaxis] > _COLUMNS)
-    sums[overlapping] += (weights[overlapping] * in_window).sum(axis=1)
 
 
 def localizer_logits(

@@ -88,14 +88,14 @@ def _admitted(
     """The share of the judged points that each of the settings admits, with one part as `mc` and the other as `vp`."""
     index, omega = parts.index(first)
     of_vp, of_judged = (parts.sets(index, rows) for rows in (second, judged))
-    predicted = parts.points.predicted[judged]
-    shares = []
-    for one in settings:
-        single_vp, single = (parts.singletons(sets, one.kappa, len(first)) for sets in (of_vp, of_judged))
-        lower = parts.lower(judged, single, second, single_vp, omega)
-        # No comparison with NaN, the lower probability without a singleton, holds.
-        shares.append(float(reaches_threshold(lower, predicted, one.thresholds).mean()))
-    return shares
+    kappas = [one.kappa for one in settings]
+    single_vp, single = (parts.singletons(sets, kappas, len(first)) for sets in (of_vp, of_judged))
+    lower, predicted = parts.lower(judged, single, second, single_vp, omega), parts.points.predicted[judged]
+    # No comparison with NaN, the lower probability without a singleton, holds.
+    return [
+        float(reaches_threshold(of_kappa, predicted, one.thresholds).mean())
+        for one, of_kappa in zip(settings, lower, strict=True)
+    ]
 
 
 def _admitted_undivided(

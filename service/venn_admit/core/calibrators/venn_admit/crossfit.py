@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from venn_admit.core.approximation.localizer import category_weight
+from venn_admit.core.approximation.localizer import LocalizerSupport
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.calibrators.bands import band_radius
 from venn_admit.core.calibrators.settings import CalibratorSettings
@@ -119,11 +119,10 @@ def crossfitted_lower(
         own = work.sets(index, rows)
         playing = [number for number in numbers if number != scored]
         role = [(fold[others] == number, *sets[number, tuple(sorted((number, scored)))]) for number in playing]
-        for place, kappa in enumerate(kappas):
-            singleton = np.empty(len(others), dtype=np.bool_)
-            for members, of_members, reference_size in role:
-                singleton[members] = work.singletons(of_members, kappa, reference_size)
-            lower[place, rows] = work.lower(rows, work.singletons(own, kappa, len(others)), others, singleton, omega)
+        singleton = np.empty((len(kappas), len(others)), dtype=np.bool_)
+        for members, of_members, reference_size in role:
+            singleton[:, members] = work.singletons(of_members, kappas, reference_size)
+        lower[:, rows] = work.lower(rows, work.singletons(own, kappas, len(others)), others, singleton, omega)
     return lower[:, rows_judged]
 
 
@@ -182,45 +181,76 @@ class AdmitParts:
             smallest[start : start + step] = smallest_class_count(found.band_size)
         return _Sets(singleton, smallest)
 
-    def singletons(self, sets: _Sets, kappa: int, reference_size: int) -> BoolArray:
-        """Which sets are singletons under a kappa out of all of `mc`, made from `reference_size` points of it.
+    def singletons(self, sets: _Sets, kappas: Sequence[int], reference_size: int) -> BoolArray:
+        """Which of m sets are singletons under kappas out of all of `mc`, made from `reference_size` points of it.
 
         Args:
             sets: Those of `sets`.
             reference_size: The number of points that they were made from.
+
+        Returns:
+            (kappas, m) bool.
         """
-        part = -(-kappa * reference_size // len(self.points.label))
-        return sets.singleton & (sets.smallest >= part)
+        parts = np.array([-(-kappa * reference_size // len(self.points.label)) for kappa in kappas])
+        return sets.singleton & (sets.smallest >= parts[:, np.newaxis])
 
     def lower(
         self, rows: IntArray, singleton: BoolArray, others: IntArray, singleton_of_others: BoolArray, omega: float
     ) -> FloatArray:
-        """The lower probabilities of m points from the categories that other points make as `vp`.
+        """The lower probabilities of m points from the categories that n other points make as `vp`, for some kappas.
+
+        The distances that weigh categories are those of all kappas, so they are computed once.
 
         Args:
-            others: (k,) int64, the rows of these.
-            singleton_of_others: (k,) bool, the same of these.
+            singleton: (kappas, m) bool, as `singletons` returns it.
+            others: (n,) int64, the rows of these.
+            singleton_of_others: (kappas, n) bool, the same of these.
+
+        Returns:
+            (kappas, m) float64; NaN for a point whose set is not a singleton.
         """
+        playing, is_any = self.points.take(others), np.logical_or.reduce(singleton)
+        # Sorted as if every set were a singleton; those that are not count in no category.
         index = VennIndex(
-            self.points.take(others),
-            singleton_of_others,
+            playing,
+            np.ones(len(others), dtype=np.bool_),
             class_count=self.class_count,
             settings=self.settings,
             omega=omega,
         )
-        found = index.categories(
-            singleton, self.points.predicted[rows], self.points.match_count[rows], self.points.distance[rows]
+        band = index.categories(
+            is_any,
+            self.points.predicted[rows],
+            self.points.match_count[rows],
+            self.points.distance[rows],
         )
+        members = singleton_of_others[:, index.order]
+        is_right = (playing.label == playing.predicted)[index.order]
+        size, correct = (_counts(counted, band.low, band.high) for counted in (members, members & is_right))
         weight = None
         if self.localizer is not None:
-            weight, single = np.zeros(len(rows)), np.flatnonzero(found.size)
-            if single.size:
-                weight[single] = category_weight(
-                    self.localizer.vectors(rows[single]),
+            weight, weighed = np.zeros(singleton.shape), np.flatnonzero((singleton & (size > 0)).any(axis=0))
+            if weighed.size:
+                support = LocalizerSupport(
                     self.localizer.vectors(others[index.order]),
-                    found.low[single],
-                    found.high[single],
                     self.localizer.eta_loc,
                     memory_budget=self.memory_budget,
                 )
-        return venn_probabilities(singleton, found.size, found.correct, weight).lower
+                weight[:, weighed] = support.weights_of_members(
+                    self.localizer.vectors(rows[weighed]), band.low[weighed], band.high[weighed], members
+                )
+        return np.stack(
+            [
+                venn_probabilities(
+                    singleton[place], size[place], correct[place], None if weight is None else weight[place]
+                ).lower
+                for place in range(len(singleton))
+            ]
+        )
+
+
+def _counts(counted: BoolArray, low: IntArray, high: IntArray) -> IntArray:
+    """How many of (k, n) points count in each of m windows, (k, m)."""
+    before = np.zeros((len(counted), counted.shape[1] + 1), dtype=np.int64)
+    np.cumsum(counted, axis=1, out=before[:, 1:])
+    return before[:, high] - before[:, low]
