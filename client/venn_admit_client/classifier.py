@@ -122,7 +122,7 @@ class Classifier(StoredClassifier):
         neighbours: int = 0,
         progress: Progress | None = None,
     ) -> Decisions:
-        """Decide on any number of predictions at once, by the current calibration; nothing is stored.
+        """Decide on any number of predictions at once, by the calibration in use; nothing is stored.
 
         All points of a block of 1,000 are decided on by the same calibration.
 

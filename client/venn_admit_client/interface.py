@@ -391,7 +391,7 @@ class ClassifierInterface(ABC):
                 more of what is unlike the calibration data; by default they are for Venn-ADMIT, not for Venn-Abers.
                 A certified calibration decides without weights only.
             require_full_match: Whether predictions with q < K are rejected.
-            calibration: The number of a calibration; by default the current one.
+            calibration: The number of a calibration; by default the one in use.
             vectors: As in `ingest`.
             logits: As in `ingest`.
             labels: As in `ingest`; they serve evaluation alone.
@@ -443,7 +443,7 @@ class ClassifierInterface(ABC):
         probabilities: bool | None = None,
         neighbours: int | None = None,
     ) -> Decision:
-        """Decide on one prediction at once, by the current calibration; nothing is stored.
+        """Decide on one prediction at once, by the calibration in use; nothing is stored.
 
         Args:
             vector: (D,) floats; None if the classifier has logits only.
@@ -492,7 +492,7 @@ class ClassifierInterface(ABC):
         With logits only, it shows neither discrepancies nor anything by q or d.
 
         Args:
-            calibration: The number of a calibration; by default the current one.
+            calibration: The number of a calibration; by default the one in use.
 
         Raises:
             NotReadyError: There is no calibration yet.

@@ -104,7 +104,7 @@ class StoredClassifier(ClassifierInterface):
         """Return the certified policy of a calibration, or that none passed.
 
         Args:
-            calibration: The number of a calibration; by default the current one.
+            calibration: The number of a calibration; by default the one in use.
 
         Raises:
             InvalidInputError: The calibration was asked for no certificate.

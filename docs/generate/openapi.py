@@ -46,14 +46,14 @@ Lists go from the newest to the oldest, and the list of classifiers goes by name
 a `next_cursor`, with which the next request goes on; it is null on the last page. What arrives meanwhile shifts
 no page.
 
-A calibration never changes, except that another becomes current. Its answer has an `ETag`: a request with
+A calibration never changes, except that another is put in use. Its answer has an `ETag`: a request with
 `If-None-Match` is answered by status 304 and no body as long as nothing has changed. Clients that ask for
-`/v1/classifiers/NAME/calibration` again and again thus learn at little cost when another calibration is current.
+`/v1/classifiers/NAME/calibration` again and again thus learn at little cost when another calibration is in use.
 
 `/v1/classifiers/NAME/settings` has what of a classifier can be changed: its name, and which settings are retired. A
 change needs `If-Match` with the `ETag` of the settings as they were last read (status 428 without it). If somebody has
-changed them since, the status is 412, and nothing is changed. What changes by itself, such as which calibration is
-current, is not part of it."""
+changed them since, the status is 412, and nothing is changed. What changes by itself, such as the calibration of a
+setting, is not part of it."""
 
 LIMITS = """\
 ## Limits

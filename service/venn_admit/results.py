@@ -163,7 +163,7 @@ def standing_json(setting: "Calibrator") -> dict[str, Any]:
 
 
 def setting_json(setting: "Calibrator") -> dict[str, Any]:
-    """Return a setting with its current calibration."""
+    """Return a setting with its calibration."""
     return {
         **standing_json(setting),
         "thresholds": _thresholds(setting.thresholds),

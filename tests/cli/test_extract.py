@@ -232,7 +232,7 @@ def test_start_goes_the_whole_way(program: Program, files: Path, tmp_path: Path)
     assert load_model(tmp_path / "reviews" / "model").settings.form == "two-layers"
     assert f"{tmp_path / 'reviews' / 'train.parquet'}: 200 exemplars; the network's accuracy is " in told.stdout
     assert re.search(
-        r"Calibration 1 is current: alpha 0\.1\. (Certified with|Not certified: no policy)",
+        r"Calibration 1 is in use: alpha 0\.1\. (Certified with|Not certified: no policy)",
         " ".join(told.stdout.split()),
     )
     assert told.stdout.count("; 1 without a label left out.") == 2

@@ -71,15 +71,15 @@ def test_people_are_told(own_calibrated: Program, tmp_path: Path) -> None:
     said = own_calibrated("ingest", NAME, more(tmp_path), "--split", "held-out").stdout
     assert f"A recalibration is due: run `venn-admit recalibrate {NAME}`, or leave it to beat." in said
     said = own_calibrated("recalibrate").stdout
-    assert f"{NAME} (venn-admit, alpha 0.2, delta 1, kappa 10): calibration 2 is current; for held-out data, " in said
+    assert f"{NAME} (venn-admit, alpha 0.2, delta 1, kappa 10): calibration 2 is in use; for held-out data, " in said
 
 
 def test_only_the_setting_in_use_is_said_to_be_current(own_calibrated: Program, tmp_path: Path) -> None:
     assert own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.1", "--kappa", 5).code == 0
     labels(own_calibrated, tmp_path, range(50))
     said = own_calibrated("recalibrate", NAME).stdout
-    assert "alpha 0.2, delta 1, kappa 10): calibration 3 keeps the setting current, which is not in use; " in said
-    assert "alpha 0.1, delta 1, kappa 5): calibration 4 is current; " in said
+    assert "alpha 0.2, delta 1, kappa 10): calibration 3 keeps its setting current, which is not in use; " in said
+    assert "alpha 0.1, delta 1, kappa 5): calibration 4 is in use; " in said
 
 
 @pytest.mark.usefixtures("blank_charts")

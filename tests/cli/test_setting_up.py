@@ -180,7 +180,7 @@ def test_fit_and_calibrate_tell_people(own_ingested: Program) -> None:
     assert fitted.stdout.startswith("KNN and network differ on ")
     calibrated = own_ingested("calibrate", NAME, *CALIBRATION)
     assert calibrated.code == 0
-    assert "Calibration 1 is current: alpha 0.2, kappa 10, omega " in calibrated.stdout
+    assert "Calibration 1 is in use: alpha 0.2, kappa 10, omega " in calibrated.stdout
     assert "warning" not in calibrated.stderr
 
 

@@ -34,7 +34,7 @@ def test_calibrate(own_calibrated: Program) -> None:
     )
     assert (asked.result["chosen_score"], asked.result["network_share"]) == ("reliability", None)
     said = own_calibrated(*ABERS, "--score", "network").stdout
-    assert "is current: method venn-abers, alpha 0.2, score network; points: " in said
+    assert "is in use: method venn-abers, alpha 0.2, score network; points: " in said
 
 
 @pytest.mark.parametrize(

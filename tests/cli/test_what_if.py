@@ -11,7 +11,7 @@ from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS
 
 @pytest.fixture
 def scored(own_calibrated: Program, files: Path, tmp_path: Path) -> Program:
-    """With decisions by the current calibration."""
+    """With decisions by the calibration in use."""
     assert own_calibrated("score", NAME, files / "scored.npz", "--out", tmp_path / "scores.parquet").code == 0
     return own_calibrated
 

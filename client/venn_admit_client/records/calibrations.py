@@ -49,8 +49,9 @@ class ListedCalibration:
         reason: Why it was made.
         mc_points: Points of split mc.
         vp_points: Points of split vp.
-        is_current: Whether its setting is kept current by it.
-        state: `current`, `retired`, or `withheld`: stored, and never put in use.
+        is_current: Whether `state` is `current`.
+        state: `current`: the one of its setting that the next follows; `retired`: one before it; or `withheld`:
+            stored, and never put in use. The one in use is the current one of the setting in use.
     """
 
     id: int = member(7, "calibration")

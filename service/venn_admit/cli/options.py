@@ -26,7 +26,7 @@ OwnExtractor = Annotated[
         help="Version of the extractor that its vectors come from. Default: the one that the first data state.",
     ),
 ]
-Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")]
+Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; default: the one in use.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 

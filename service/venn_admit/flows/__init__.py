@@ -9,7 +9,7 @@ These arguments mean the same in all of its modules.
 Args:
     app: The Celery application to send further messages by.
     by: Who asks over HTTP; None: somebody else.
-    calibration_id: The snapshot; None: the current one.
+    calibration_id: The snapshot; None: the one in use.
     calibrator_id: The setting.
     check: Is given the settings as they are when nobody else can change them.
     dry_run: Whether to say only what would change, and to change nothing.

@@ -387,7 +387,7 @@ class Classifier(ClassifierInterface):
 
         The parameters of the KNN, the localizer and the reliability score stay as they are fitted. What is found is
         what `label` and `recalibrate` would make of it, bit for bit: the next calibration, and what it would decide on
-        each exemplar that the current one has decided on.
+        each exemplar that the one in use has decided on.
 
         Args:
             relabel: Class names or numbers, by the ids of training exemplars.
@@ -481,7 +481,7 @@ class Classifier(ClassifierInterface):
                 certificate with all that was proposed, or `unlabelled`, which is recent traffic that does
                 not calibrate yet, in random order, with the labels of those of its points that were chosen.
             out: The file: .json for parameters and policy, otherwise .parquet or .csv.
-            calibration: The id of a calibration; by default the current one.
+            calibration: The id of a calibration; by default the one in use.
 
         Returns:
             The number of rows. Points of a calibration that were forgotten since are not among them.

@@ -169,14 +169,14 @@ class NotKeptError(Exception):
 
 
 class PointDecider(Protocol):
-    """Decides on some points by the current snapshot; keeps what it read of snapshots."""
+    """Decides on some points by the snapshot in use; keeps what it read of snapshots."""
 
     def look_up(
         self, connection: Connection | None, classifier: Classifier, calibration: Calibration, points: PointsToDecide
     ) -> "DecideEach":
         """Read what the decisions on m points rest on; what is returned decides as a job would, bit for bit.
 
-        connection: a consistent view, in which the calibration is the current one. It must be closed by the time of the
+        connection: a consistent view, in which the calibration is the one in use. It must be closed by the time of the
         decisions, which may need another one. None: NotKeptError is raised unless all of it was read before.
         """
 
@@ -184,7 +184,7 @@ class PointDecider(Protocol):
 class DecideEach(Protocol):
     """Decides on the points that were looked up.
 
-    Raises NotFoundError if the snapshot was deleted meanwhile, so that another one is current.
+    Raises NotFoundError if the snapshot was deleted meanwhile, so that another one is in use.
     """
 
     def __call__(self, *, require_full_match: bool) -> Sequence[Explained]: ...
@@ -227,9 +227,9 @@ class Method(Protocol):
         *,
         memory_budget: int,
     ) -> SnapshotEffects:
-        """Return how a snapshot that was made with replaced approximations differs from the current one.
+        """Return how a snapshot that was made with replaced approximations differs from the one in use.
 
-        connection: a consistent view, in which the calibration is the current one.
+        connection: a consistent view, in which the calibration is the one in use.
         """
 
     def ready(

@@ -65,7 +65,7 @@ class ReportCache:
     def get(self, name: str, calibration_id: int | None, *, again: bool = False) -> tuple[CachedReport, bool]:
         """Return a report, and whether requests have come since that it does not show.
 
-        calibration_id: the snapshot; None: the current one. again: whether to compute it even if it is known. Raises
+        calibration_id: the snapshot; None: the one in use. again: whether to compute it even if it is known. Raises
         NotFoundError if there is no such classifier or snapshot, and NotReadyError if there is no snapshot yet.
         """
         asked_at = datetime.now(UTC)
@@ -94,7 +94,7 @@ class MethodsCache:
         self._computing = Lock()
 
     def get(self, name: str, calibration_id: int | None) -> tuple[MethodsTable, datetime]:
-        """Return the table of a snapshot, and when it was computed; None: of the current one.
+        """Return the table of a snapshot, and when it was computed; None: of the one in use.
 
         Raises as `ReportCache.get` does, and NotReadyError if the points of the snapshot cannot be read.
         """

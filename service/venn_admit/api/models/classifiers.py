@@ -153,7 +153,10 @@ class Setting(StandingSetting):
         "asked for; null for a class that is never admitted.",
         examples=[["0.9", "0.9"]],
     )
-    calibration: int | None = Field(description="Its current calibration.", examples=[7])
+    calibration: int | None = Field(
+        description="Its calibration: the one that the next follows, or the newest if none was ever in use.",
+        examples=[7],
+    )
     calibrated_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
     mc: int = Field(description="Points of split mc in it.", examples=[4500])
     vp: int = Field(description="Points of split vp in it.", examples=[4500])
@@ -163,7 +166,7 @@ class Setting(StandingSetting):
         description="Whether a policy is certified; null if none was asked for.", examples=[None]
     )
     promised: str = Field(
-        description=f"What its current calibration promises: {', '.join(Promised)}; none if it could not be had, "
+        description=f"What its calibration promises: {', '.join(Promised)}; none if it could not be had, "
         "or if its chain has ended.",
         examples=[str(Promised.POINTWISE)],
     )
@@ -378,13 +381,13 @@ class CalibratedAnswer(Model):
     model_config = ConfigDict(extra="allow")
 
     calibration: int | None = Field(
-        description="Its number; it is current unless it is withheld; null in a dry run.", examples=[8]
+        description="Its number; it is in use unless it is withheld; null in a dry run.", examples=[8]
     )
     withheld: WithheldAnswer | None = Field(
-        description="Why it is stored and not in use; null if it is current.", examples=[None]
+        description="Why it is stored and not in use; null if it is in use.", examples=[None]
     )
     weaker: WeakerAnswer | None = Field(
-        description="What it admits, if it is current and admits less than half of what the one before did.",
+        description="What it admits, if it is in use and admits less than half of what the one before did.",
         examples=[None],
     )
     is_stored: bool = Field(description="False in a dry run.", examples=[True])

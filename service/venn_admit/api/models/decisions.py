@@ -61,7 +61,7 @@ class HowToScore(HowToDecide, FromSource):
     """How the rows of a file are decided on."""
 
     calibration: Key | None = Field(
-        default=None, description="Number of a calibration; left out: the current one.", examples=[7]
+        default=None, description="Number of a calibration; left out: the one in use.", examples=[7]
     )
 
 

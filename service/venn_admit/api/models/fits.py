@@ -103,9 +103,7 @@ class RecalibrationAnswer(Model):
     alpha: str = Field(examples=["0.1"])
     delta: Number | None = Field(default=None, description="Venn-ADMIT only.", examples=[1.0])
     reason: str = Field(description="What had changed.", examples=["labels"])
-    calibration: int | None = Field(
-        description="The new calibration, which is current; null if another process made it.", examples=[8]
-    )
+    calibration: int | None = Field(description="The new calibration; null if another process made it.", examples=[8])
     mc: int | None = Field(examples=[4500])
     vp: int | None = Field(examples=[4500])
     rows_closed: int | None = Field(description="Points that changed or left.", examples=[0])

@@ -70,7 +70,7 @@ def get_calibrations(
 def get_current_calibration(
     request: Request, response: Response, classifier: ClassifierName, if_none_match: KnownTag = None
 ) -> Any:
-    """Show the calibration that decisions are made by; its ETag changes when another becomes current."""
+    """Show the calibration that decisions are made by; its ETag changes when another is put in use."""
     return _shown(request, response, classifier, None, if_none_match)
 
 

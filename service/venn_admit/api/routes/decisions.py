@@ -60,7 +60,7 @@ DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number o
     response_model_exclude_unset=True,
 )
 async def post_decide(request: Request, classifier: ClassifierName, given: DecideRequest) -> Response:
-    """Decide on points at once, all by the current calibration, and say why; nothing is stored."""
+    """Decide on points at once, all by the calibration in use, and say why; nothing is stored."""
     if len(given.points) <= MOST_POINTS:
         together: Together = request.app.state.together
         decided = await together.decide(classifier, _asked(request, given))

@@ -27,7 +27,7 @@ Cursor = Annotated[
 ]
 CalibrationNumber = Annotated[
     int | None,
-    Query(ge=1, le=LARGEST_KEY, description="Number of a calibration; left out: the current one.", examples=[7]),
+    Query(ge=1, le=LARGEST_KEY, description="Number of a calibration; left out: the one in use.", examples=[7]),
 ]
 OF_CLASSIFIER = "/classifiers/{classifier}"
 FIRST_PAGE = DEFAULT_PAGE

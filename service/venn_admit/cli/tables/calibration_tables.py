@@ -100,7 +100,7 @@ def standing_text(done: Calibrated) -> str:
     """Say what became of a calibration."""
     if not done.is_stored:
         return "Dry run, no calibration is stored"
-    return f"Calibration {done.calibration_id} is {'current' if done.withheld is None else 'stored and not in use'}"
+    return f"Calibration {done.calibration_id} is {'in use' if done.withheld is None else 'stored and not in use'}"
 
 
 def written_text(done: Calibrated) -> str:

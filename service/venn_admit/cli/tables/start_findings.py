@@ -66,7 +66,7 @@ class Told:
             case Calibrated(made=made, classifier=classifier):
                 assert isinstance(made, MadeByAbers), "that is the default"
                 self.result["calibration"] = calibrated_json(found)
-                said = f"Calibration {found.calibration_id} is current: alpha {found.method_settings.alpha}."
+                said = f"Calibration {found.calibration_id} is in use: alpha {found.method_settings.alpha}."
                 return [said, *outcome_lines(made, classifier.class_names)]
             case Reported():
                 return self._of_report(found)

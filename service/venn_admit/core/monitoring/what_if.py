@@ -46,7 +46,7 @@ class SnapshotCount:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SnapshotEffects:
-    """How the snapshot that would follow differs from the current one."""
+    """How the snapshot that would follow differs from the one in use."""
 
     facts: tuple[SnapshotFact, ...]
     counts: tuple[SnapshotCount, ...]

@@ -49,7 +49,7 @@ def put_in_use_unless_far_less(
     asked: Mapping[str, Any],
     reason: str,
 ) -> FarLess | None:
-    """Make a new snapshot current, unless it admits far less than the one that it would replace.
+    """Make a new snapshot that of its setting, unless it admits far less than the one that it would replace.
 
     If another setting than the one in use was asked for, it must only admit something: a smaller alpha is asked for so
     that less is admitted. A chain that was advanced is followed whatever it admits: what it no longer certifies does
@@ -123,7 +123,7 @@ def judged(
 
 
 def follow(connection: Connection, classifier: Classifier, new: Calibration, reason: str, by: Asker) -> None:
-    """Make a new snapshot current, whatever it admits, because nothing may be decided by the one before it."""
+    """Make a new snapshot that of its setting, whatever it admits: nothing may be decided by the one before it."""
     store.lock(connection, classifier)
     is_in_use = store.current(connection, new.calibrator_id) == calibrations.latest_id(connection, classifier)
     _put_in_use(connection, new, by_choice=False)

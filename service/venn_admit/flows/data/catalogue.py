@@ -127,7 +127,7 @@ def holdings_of(engine: Engine, name: str) -> tuple[Classifier, Holdings]:
 
 
 def show_calibration(engine: Engine, name: str, calibration_id: int | None) -> tuple[Row[Any], Calibrator]:
-    """Return a snapshot, of any generation of the classifier, or the current one, and its setting.
+    """Return a snapshot, of any generation of the classifier, or the one in use, and its setting.
 
     Raises NotFoundError, and NotReadyError if there is no snapshot yet.
     """

@@ -47,7 +47,7 @@ class Export(StrEnum):
 def show_parameters(engine: Engine, name: str, calibration_id: int | None) -> dict[str, Any]:
     """Return the parameters of a calibration as they are exported; before the first, those of the last fit.
 
-    calibration_id: None for the current one. Raises NotFoundError and NotReadyError.
+    calibration_id: None for the one in use. Raises NotFoundError and NotReadyError.
     """
     with consistent_view(engine) as connection:
         return _parameters(connection, classifiers.by_name(connection, name), calibration_id)
@@ -77,7 +77,7 @@ def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id
 
     Args:
         out: The file; it appears complete or not at all.
-        calibration_id: The snapshot for `calibration`, `parameters` and `policy`; None: the current one.
+        calibration_id: The snapshot for `calibration`, `parameters` and `policy`; None: the one in use.
 
     Raises:
         InvalidInputError: The file cannot be written, or the snapshot has no policy.
@@ -176,7 +176,7 @@ def show_policy(engine: Engine, name: str, calibration_id: int | None) -> dict[s
 def policy_document(connection: Connection, classifier: Classifier, calibration_id: int | None) -> dict[str, Any]:
     """Return the certificate of a calibration, its average promise, or both, with what their thresholds are of.
 
-    calibration_id: None for the current one. The core's `certificate.from_document` reads the certificate back. Raises
+    calibration_id: None for the one in use. The core's `certificate.from_document` reads the certificate back. Raises
     InvalidInputError if the calibration was asked for neither.
     """
     calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)

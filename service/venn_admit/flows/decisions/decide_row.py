@@ -23,7 +23,7 @@ def decide_row(
     hnsw_ef_search: int | None = None,
     neighbours: int | None = None,
 ) -> PointDecision:
-    """Decide on a row of a source by the current snapshot.
+    """Decide on a row of a source by the snapshot in use.
 
     row: counted from 0. The other options, and what is raised, are as in `PointScorer.score_each`; InvalidInputError is
     raised too if the source has no such row.

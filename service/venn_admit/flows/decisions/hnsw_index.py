@@ -92,7 +92,7 @@ class _Searched:
 def audit(workspace: Workspace, name: str, *, sample: int, ef_searches: Sequence[int]) -> tuple[int, list[SearchAudit]]:
     """Return how many points were sampled, and the audits of the exact search and of each ef_search.
 
-    Decisions are weighted ones under the current snapshot, or plain if it is undivided.
+    Decisions are weighted ones under the snapshot in use, or plain if it is undivided.
 
     Args:
         sample: How many points to search for, if there are as many beside the training exemplars.

@@ -1,4 +1,4 @@
-"""The decision on one point, or on each of some, at once, from the current snapshot; nothing is stored.
+"""The decision on one point, or on each of some, at once, from the snapshot in use; nothing is stored.
 
 A job decides the same, in every bit, on an exemplar with this vector.
 """
@@ -165,7 +165,7 @@ class _Descriptions:
 
 
 class PointScorer:
-    """Decides on some points at a time, by the method of the current snapshot; keeps what it read of snapshots.
+    """Decides on some points at a time, by the method of the snapshot in use; keeps what it read of snapshots.
 
     Threads may share it.
     """
@@ -191,7 +191,7 @@ class PointScorer:
         hnsw_ef_search: int | None = None,
         neighbours: int | None = None,
     ) -> PointDecision:
-        """Decide on one point by the current snapshot; arguments and errors are those of `score_each`."""
+        """Decide on one point by the snapshot in use; arguments and errors are those of `score_each`."""
         (decision,) = self.score_each(
             name,
             [GivenPoint(vector, logits, attributes or {})],
@@ -213,7 +213,7 @@ class PointScorer:
         neighbours: int | None = None,
         stated: Stated | None = None,
     ) -> list[PointDecision]:
-        """Decide on each of some points by the current snapshot, the same one for all, as if each were alone.
+        """Decide on each of some points by the snapshot in use, the same one for all, as if each were alone.
 
         weighted: by the localizer, or plain; None: as is usual for the method. require_full_match: reject q < K.
         hnsw_ef_search: search by the HNSW index, which may miss neighbours, with this number of candidates; None:
@@ -277,7 +277,7 @@ class PointScorer:
         return [None if one.key_id in refused else decided for one, decided in zip(asked, of_each, strict=True)]
 
     def _by_view(self, name: str, asked: AskedPoints) -> list[PointDecision] | None:
-        """Decide by the current snapshot of a view; None if it was deleted meanwhile, so that there is a newer one."""
+        """Decide by the snapshot in use of a view; None if it was deleted meanwhile, so that there is a newer one."""
         with consistent_view(self._engine) as connection:
             current = self._current(connection, name)
             looked_up = self._look_up(connection, current, asked)
@@ -295,7 +295,7 @@ class PointScorer:
         return _decisions(current, asked.points, explained, looked_up, described)
 
     def _look_up(self, connection: Connection | None, current: _Current, asked: AskedPoints) -> _LookedUp:
-        """Return what decides. connection: a view in which the snapshot is current; None as in `PointDecider`."""
+        """Return what decides. connection: a view in which the snapshot is in use; None as in `PointDecider`."""
         classifier, points = current.classifier, asked.points
         _require_extractor(current, asked)
         weights = settled_weights(current.calibration, asked.weighted)

@@ -1,8 +1,8 @@
 """Forgetting exemplars: all that is stored of them goes, in every generation, and a tombstone stays.
 
-One transaction removes some exemplars and repairs what it can at once: a snapshot that is current and counts
-one of them is followed by one that does not. Neighbour lists that name one are deleted in the same transaction, and
-searched again by a job that is recorded with it, so that there is no moment at which a list names what is gone.
+One transaction removes some exemplars and repairs what it can at once: a snapshot that is in use or kept current and
+counts one of them is followed by one that does not. Neighbour lists that name one are deleted in the same transaction,
+and searched again by a job that is recorded with it, so that there is no moment at which a list names what is gone.
 """
 
 import time

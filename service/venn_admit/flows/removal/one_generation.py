@@ -63,8 +63,8 @@ def remove_from(
 ) -> None:
     """Remove exemplars, within a transaction that holds the locks of ingestion, calibrators and classifier.
 
-    Each snapshot that is current and loses points is followed by one without them, unless data are out of date or too
-    few are left. Lists that name an exemplar are deleted, and a job is recorded that searches them again.
+    Each snapshot that is kept current and loses points is followed by one without them, unless data are out of date or
+    too few are left. Lists that name an exemplar are deleted, and a job is recorded that searches them again.
     """
     connection = submission.connection
     ids = np.array([hit.id for hit in hits], dtype=np.int64)
@@ -93,7 +93,7 @@ def remove_from(
 
 
 def _renew(submission: Submission, generation: Classifier, touched: set[int], total: Total, by: Asker) -> bool:
-    """Follow each current snapshot that lost points by one that never had them; return whether any could not be."""
+    """Follow each kept snapshot that lost points by one that never had them; return whether any could not be."""
     connection, memory_budget = submission.connection, submission.workspace.memory_budget
     unserved = False
     for calibrator in calibrators.of_classifier(connection, generation):

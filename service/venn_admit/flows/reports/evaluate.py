@@ -57,7 +57,7 @@ def request_evaluation_of_source(
 ) -> EvaluationRequest:
     """Store a source's exemplars and submit the job that scores its labelled rows, recorded in the same transaction.
 
-    calibration_id: the snapshot to use; None: the current one. Raises InvalidInputError if no row has a
+    calibration_id: the snapshot to use; None: the one in use. Raises InvalidInputError if no row has a
     label, or if the snapshot was made with all that have; nothing is stored then.
     """
     with submit_job(workspace) as submission:
@@ -131,7 +131,7 @@ def evaluate_sets(
 ) -> tuple[DatasetReport, ...]:
     """Evaluate several sets by the same calibration, as `evaluate` does each.
 
-    sources: the exemplars, by what the report calls them. calibration_id: None: the current one, when it begins.
+    sources: the exemplars, by what the report calls them. calibration_id: None: the one in use when it begins.
     """
     if calibration_id is None:
         with connect(workspace.engine) as connection:

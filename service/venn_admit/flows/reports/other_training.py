@@ -55,7 +55,7 @@ class OtherTraining:
 
 
 def require_current(connection: Connection, classifier: Classifier) -> tuple[Calibration, StoredParameters]:
-    """Return the current calibration and its parameters; OutdatedError if recalibrating would change it as it is.
+    """Return the calibration in use and its parameters; OutdatedError if recalibrating would change it as it is.
 
     connection: a consistent view.
     """

@@ -33,7 +33,7 @@ QUARTILES = 4
 def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> CalibrationReport:
     """Return everything that a report shows, from one view of the data; nothing is stored.
 
-    calibration_id: the snapshot to report on; None: the current one. Raises NotFoundError for a name or number that is
+    calibration_id: the snapshot to report on; None: the one in use. Raises NotFoundError for a name or number that is
     not stored, NotReadyError before the first calibration.
     """
     with consistent_view(workspace.engine) as connection:

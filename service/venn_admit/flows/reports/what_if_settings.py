@@ -1,4 +1,4 @@
-"""What the current setting would admit with one part of it varied: by cross-fitting on mc, and nothing is stored."""
+"""What the setting in use would admit with one part of it varied: by cross-fitting on mc, and nothing is stored."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -90,7 +90,7 @@ PARTS: dict[str, _Part] = {
 
 
 def what_if_settings(workspace: Workspace, name: str, varied: str, values: Sequence[Value]) -> SettingsTried:
-    """Return what the setting of the current calibration would admit of mc, and how much of it is right.
+    """Return what the setting of the calibration in use would admit of mc, and how much of it is right.
 
     Probabilities are weighted if that is the default of the method.
     Every document of mc is judged by the other ones, and vp stays unseen, so that a value can be chosen by this.

@@ -20,7 +20,7 @@ from venn_admit.store.workspace import Workspace
 
 
 def what_if_shares(workspace: Workspace, name: str, shares: Sequence[tuple[Decimal, ...]]) -> SharesTried:
-    """Return what the policy of the current calibration would admit, and how much of it could be wrong.
+    """Return what the policy of the calibration in use would admit, and how much of it could be wrong.
 
     Args:
         shares: To try, (C,) each, one for each class.

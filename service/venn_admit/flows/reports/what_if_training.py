@@ -126,7 +126,7 @@ def _views_of(connection: Connection, following: Following, split: Split) -> Vie
 
 
 class _Decisions:
-    """The newest decisions of the current snapshot, and what they would be."""
+    """The newest decisions of the snapshot in use, and what they would be."""
 
     def __init__(self, connection: Connection, following: Following) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""What the current setting would admit with one part of it varied, as a picture."""
+"""What the setting in use would admit with one part of it varied, as a picture."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the current setting would admit with one part of it varied: a table, and JSON."""
+"""What the setting in use would admit with one part of it varied: a table, and JSON."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ class SettingTried:
 
 @dataclass(frozen=True, slots=True)
 class SettingsTried:
-    """The setting of the current calibration with one part of it varied, in the order of the values asked for.
+    """The setting of the calibration in use with one part of it varied, in the order of the values asked for.
 
     varied: what is varied. is_weighted: whether probabilities are, as is the default of the method. point_count: of mc.
     judged_count, document_count: points that are decided on, and their documents.

@@ -14,7 +14,7 @@ from venn_admit.report.wording import share_text
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharesTried:
-    """The policy of the current calibration under some class shares, in the order asked for.
+    """The policy of the calibration in use under some class shares, in the order asked for.
 
     points: the labels that the bounds rest on. declared: what the certificate is for; None if for traffic like these.
     """

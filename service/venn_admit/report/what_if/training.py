@@ -53,7 +53,7 @@ class Flip:
 class TrainingEffects:
     """What would change if training exemplars had other labels or were left out.
 
-    calibration: the current one, by `method`, and the only one whose decisions are looked at. views: of the points of
+    calibration: the one in use, by `method`, and the only one whose decisions are looked at. views: of the points of
     `mc` and `vp`, and of those that it `decided` on, each with its newest decision. flipped: the first of the decisions
     that would differ, in order of ingestion; there are `flips.total`.
     """

@@ -115,7 +115,7 @@ class Calibration:
 
 
 class LatestKey(NamedTuple):
-    """What a current snapshot is known by: itself never changes, so that what was read of it before can be used.
+    """What the snapshot in use is known by: itself never changes, so that what was read of it before can be used.
 
     With its id and revision comes what may change of the classifier after it was made: its name, by a switch of
     generations, its extractor, and the revision of its training exemplars.
@@ -252,7 +252,7 @@ def latest_id(connection: Connection, classifier: Classifier) -> int | None:
 
 
 def latest(connection: Connection, classifier: Classifier) -> Calibration:
-    """Return the current snapshot of the calibrator that was chosen last; NotReadyError before the first."""
+    """Return the snapshot that a classifier decides with; NotReadyError before the first."""
     while True:
         in_use = latest_id(connection, classifier)
         if in_use is None:
@@ -363,12 +363,12 @@ def vp_of(rows: CalibrationRows) -> SnapshotPoints:
 
 
 def latest_or_by_id(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:
-    """Return the given snapshot, or the current one if none is given."""
+    """Return the given snapshot, or the one in use if none is given."""
     return latest(connection, classifier) if calibration_id is None else by_id(connection, classifier, calibration_id)
 
 
 def held(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:
-    """Return the given snapshot, or the current one, and keep it from being deleted before the transaction ends.
+    """Return the given snapshot, or the one in use, and keep it from being deleted before the transaction ends.
 
     This is for transactions that store a reference to it. A transaction that only reads takes a consistent view of the
     database.

@@ -237,7 +237,7 @@ def export(
     out: Annotated[
         Path, typer.Option(help="The file to write: .json for parameters and policy, otherwise .parquet or .csv.")
     ],
-    calibration: Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")] = None,
+    calibration: Annotated[int | None, typer.Option(help="Id of a calibration; default: the one in use.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write what is stored to a file."""

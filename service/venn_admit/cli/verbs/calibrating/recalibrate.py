@@ -62,9 +62,9 @@ def _nothing(session: "Session", name: str | None) -> "RenderableType":
 
 def _standing(request: "RecalibrationRequest", result: dict[str, Any], *, is_in_use: bool) -> str:
     if result["withheld"] is None and is_in_use:
-        return "is current"
+        return "is in use"
     if result["withheld"] is None:
-        return "keeps the setting current, which is not in use"
+        return "keeps its setting current, which is not in use"
     from venn_admit_client.records import Withheld
 
     how = command(Step(Verb.USE, classifier=request.classifier.name, calibration=result["calibration"]))

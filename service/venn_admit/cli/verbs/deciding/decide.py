@@ -39,7 +39,7 @@ def decide(
     stating: Stating,
     as_json: Json = False,
 ) -> None:
-    """Decide on one row of a file, or on logits alone, by the current calibration, and show why; nothing is stored."""
+    """Decide on one row of a file, or on logits alone, by the calibration in use, and show why; nothing is stored."""
     import numpy as np
 
     from venn_admit.cli.tables.decision_tables import print_decision
