@@ -192,5 +192,31 @@ def test_split_conformal_covers_all_the_same(simulation: Simulation) -> None:
 
 
 def test_admit_singletons_alone_fall_short_for_the_rare_class(simulation: Simulation) -> None:
-    """ADMIT's promise is per true class; the share per predicted class is what the Venn predictor adds."""
+    """ADMIT's thresholds are per true class; the share per predicted class is what the Venn predictor adds."""
     assert simulation.share("admit", RARE_CLASS).most < PROMISED_SHARE
+
+
+def test_sets_of_bands_that_overlap_need_not_hold_the_label() -> None:
+    """Where bands part the points they do. Points at 0 and 2 share their band with the many at 1, which are right."""
+    settings = make_settings(CLASS_COUNT, NEIGHBOUR_COUNT, alpha=Decimal("0.1"), kappa=20)
+    covered = {1.0: 0.0, np.inf: 0.0}
+    for draw in range(20):
+        rng = np.random.default_rng(draw)
+        mc, scored = (points_at_three_distances(rng, count) for count in (4000, 4000))
+        for omega in covered:
+            index = AdmitIndex(mc.calibration_points, class_count=CLASS_COUNT, settings=settings, omega=omega)
+            view = scored.view
+            sets = index.sets(view.logits, view.predicted, view.match_count, view.distance)
+            covered[omega] += float(np.take_along_axis(sets.included, scored.label[:, None], axis=1).mean()) / 20
+    assert covered[1.0] == pytest.approx(0.82, abs=0.01)
+    assert covered[np.inf] >= PROMISED_SHARE - 0.005
+
+
+def points_at_three_distances(rng: np.random.Generator, count: int) -> Points:
+    """Points at 1 are right, those at 0 and 2 wrong: nine in a hundred each."""
+    distance = rng.choice(3, size=count, p=[0.09, 0.82, 0.09])
+    label = rng.integers(CLASS_COUNT, size=count)
+    predicted = np.where(distance == 1, label, (label + 1) % CLASS_COUNT)
+    logits = rng.uniform(0.0, 0.1, (count, CLASS_COUNT))
+    logits[np.arange(count), predicted] += 3.0
+    return Points(Approximation(logits, predicted, np.zeros(count, dtype=np.int64), distance.astype(float)), label)

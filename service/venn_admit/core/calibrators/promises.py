@@ -84,7 +84,7 @@ class Promised(StrEnum):
 
         Examples:
             >>> Promised.SETS.stated(Decimal("0.1"), None)
-            'the set holds the label with probability 0.9'
+            'the set holds the label with probability 0.9 or more'
         """
         of_test = "" if test is None else test.of_confidence
         return _TEMPLATES[self].format(of_test=of_test, confidence=confidence, right=1 - alpha, alpha=alpha)
@@ -92,7 +92,7 @@ class Promised(StrEnum):
 
 _TEMPLATES = {
     Promised.NONE: "nothing",
-    Promised.SETS: "the set holds the label with probability {right}",
+    Promised.SETS: "the set holds the label with probability {right} or more",
     Promised.OVERALL: (
         f"with confidence {DEFAULT_CONFIDENCE} over the calibration labels, at most {{alpha}} are wrong among all that "
         "is admitted together"

@@ -52,6 +52,8 @@ _PROMISES = {
     SOFTMAX: Promised.NONE,
     # Its sets are taken without the mass at infinity that its coverage rests on.
     LOCAL: Promised.NONE,
+    # Its bands overlap: a point's band is not that of the points in it, and a set may miss the label more often.
+    "ADMIT": Promised.NONE,
     GUARANTEED: Promised.OVERALL,
     ON_AVERAGE: Promised.AVERAGE,
     **{certified_for(kinds): promised(kinds) for kinds in ([ClassKind.PREDICTED], [ClassKind.TRUE], tuple(ClassKind))},
