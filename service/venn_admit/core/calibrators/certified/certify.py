@@ -60,8 +60,8 @@ def certify(
     points of a class as the largest proposing one holds.
 
     The result depends on the content of the points only, neither on the order of rows nor on how documents are
-    numbered. A predicted class or a group that has no chance to pass is never admitted, nor is a point without an
-    attribute that is asked for.
+    numbered. A predicted class or a group that is asked for and has no chance to pass is never admitted, nor is a point
+    without an attribute that is asked for.
 
     Args:
         class_shares: What is declared of traffic, or estimated, which takes its level from 1 - confidence; None if
