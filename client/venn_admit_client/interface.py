@@ -287,8 +287,8 @@ class ClassifierInterface(ABC):
                 q only.
             kappa: Venn-ADMIT only: least number of points of each class in a band; 1000 by default, unless that leaves
                 nearly nothing to admit; then nothing is stored, and the answer says what other settings leave.
-            score: Venn-Abers only: what ranks predictions: network, reliability or auto; auto by default: whichever
-                admits more of split mc.
+            score: Venn-Abers only: what ranks predictions: network, reliability or auto; auto by default: reliability
+                if that clearly admits more of split knn, or with the pointwise promise of mc; otherwise network.
             certify: Venn-Abers only: what thresholds are certified for by tests on splits mc and vp: predicted or true
                 classes, group:COLUMN for the values of an attribute, predicted*group:COLUMN, or several of these;
                 promised then: with confidence 1 - eps (0.95 unless another is asked for) over the calibration labels,
@@ -299,9 +299,9 @@ class ClassifierInterface(ABC):
                 finite-sample by default; asymptotic passes with fewer documents and is valid for very many only.
             promise: Venn-Abers only: what is promised unless certify says it: strongest, average or pointwise;
                 strongest by default: certified for predicted and true classes if the labels show it, otherwise for
-                predicted classes alone; otherwise, or if that admits less than the softmax at 1 - alpha, the average
-                promise: over calibrations and batches, on average at most alpha are wrong among the admitted of each
-                predicted class; with thresholds, pointwise by default.
+                predicted classes alone; otherwise, or if that admits less than the softmax at 1 - alpha and than the
+                average promise, the latter: over calibrations and batches, on average at most alpha are wrong among the
+                admitted of each predicted class; with thresholds, pointwise by default.
             loss: Venn-Abers only: what errors cost: for each true class, a row with the loss of each predicted class, 0
                 for itself; promised then: with confidence 1 - eps (0.95 unless another is asked for) over the
                 calibration labels, the mean loss is at most alpha among the admitted of each class asked for; by
@@ -311,8 +311,9 @@ class ClassifierInterface(ABC):
                 is asked for), whenever one looks, at least 1 - alpha are right among the admitted of each predicted
                 class; calibrating again begins another one, with a smaller part of eps.
             family: Venn-Abers only: whether the confidence is that of the family: this certificate holds together with
-                every one before it that looked at labels of the classifier; false by default; the k-th certificate then
-                has 1 / (k + 1) of what those before it left of 1 - confidence.
+                every one before it that looked at labels of the classifier, if none was tried because of what another
+                showed; false by default; the k-th certificate then has 1 / (k + 1) of what those before it left of 1 -
+                confidence.
             class_shares: Venn-Abers only: the share of each true class in traffic, if it has the classes in other
                 shares than the calibration data, one for each class, in their order; promised then: with confidence 1 -
                 eps (0.95 unless another is asked for) over the calibration labels, at least 1 - alpha are right among
@@ -344,7 +345,10 @@ class ClassifierInterface(ABC):
 
     @abstractmethod
     def recalibrate(self) -> list[int]:
-        """Recalibrate if labels or data have arrived since, under every setting in use; the new calibrations' numbers.
+        """Recalibrate under every setting that is not retired, if labels or data have arrived since.
+
+        Returns:
+            The numbers of the new calibrations.
 
         Raises:
             NotReadyError: A setting cannot be recalibrated; the message says why.

@@ -167,7 +167,8 @@ class VennAbersSettings:
             kind=SettingKind.WORD,
             words=ScoreKind,
             about="what ranks predictions: network, reliability or auto",
-            given="auto by default: whichever admits more of split mc",
+            given="auto by default: reliability if that clearly admits more of split knn, or with the pointwise "
+            "promise of mc; otherwise network",
             example=AUTO,
             none=AUTO,
             always=True,
@@ -213,9 +214,8 @@ class VennAbersSettings:
             words=AskedPromise,
             about="what is promised unless certify says it: strongest, average or pointwise",
             given="strongest by default: certified for predicted and true classes if the labels show it, otherwise for "
-            "predicted classes alone; otherwise, or if that admits less than the softmax at 1 - alpha, the average "
-            f"promise: {Promised.AVERAGE.sentence}; with thresholds, "
-            "pointwise by default",
+            "predicted classes alone; otherwise, or if that admits less than the softmax at 1 - alpha and than the "
+            f"average promise, the latter: {Promised.AVERAGE.sentence}; with thresholds, pointwise by default",
             example=AskedPromise.AVERAGE,
             added=True,
             default=AskedPromise.POINTWISE,
@@ -255,7 +255,7 @@ class VennAbersSettings:
         Declared(
             kind=SettingKind.FLAG,
             about="whether the confidence is that of the family: this certificate holds together with every one before "
-            "it that looked at labels of the classifier",
+            "it that looked at labels of the classifier, if none was tried because of what another showed",
             given="false by default; the k-th certificate then has 1 / (k + 1) of what those before it left of 1 - "
             "confidence",
             example=True,
