@@ -21,11 +21,11 @@ def test_the_page_names_each_class_that_nothing_is_promised_for(visitor: Visitor
     for alpha, promised, said in (
         ("0.1", Promised.BOTH, None),
         ("0.05", Promised.PREDICTED, of_true),
-        ("0.03", Promised.AVERAGE, "So the average promise takes its place."),
+        ("0.03", Promised.AVERAGE, "So the average promise, which admits more, takes its place."),
     ):
         settings = settings_for(known, "venn-abers", {"alpha": Decimal(alpha)})
         made = calibrate_on_stored(visitor.runtime, known, settings, reason="test").calibration_id
         assert report(visitor.runtime, NAME, calibration_id=made).part.promised is promised
         page = " ".join(visitor.open(f"{OWN}/report?calibration={made}").split())
-        for sentence in (of_true, "So the average promise takes its place."):
+        for sentence in (of_true, "So the average promise, which admits more, takes its place."):
             assert (sentence in page) == (sentence == said), alpha

@@ -141,7 +141,7 @@ def set_aside_text(certificate: Certificate, aside: SetAside, class_names: Seque
         f"Certified and not in use: a policy that passed at confidence {certificate.confidence} for "
         f"{listed_text(tested)} admits {certified} of the {certificate.points:,} points of "
         f"{evidence_text(certificate)}, less than the softmax at 1 - alpha, which promises nothing and admits "
-        f"{softmax}. So the average promise takes its place."
+        f"{softmax}. So the average promise, which admits more, takes its place."
     )
 
 
