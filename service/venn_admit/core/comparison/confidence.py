@@ -167,9 +167,11 @@ def guaranteed_risk(
     A binary search over the m sorted confidences tries k = ceil(log2 m) thresholds. A threshold passes if the exact
     binomial upper bound of the share wrong, at confidence 1 - (1 - level) / k, is at most alpha. The search goes on
     with a lower threshold after one that passes, and with a higher one after one that does not. The points must be
-    independent of each other and of whatever the confidence was fitted on; the promise is about all admitted points
-    together, and about no class. Unlike the paper's, this search returns the last threshold that passed, not the last
-    that it tried. Neither the order of the points nor an order among equal confidences matters.
+    independent of each other and of whatever the confidence was fitted on, and the share wrong must not fall as the
+    threshold does: then one path of tests alone leads to a threshold that falls short, which no label decides, and one
+    of its k tests is wrong with probability 1 - level at most. The promise is about all admitted points together, and
+    about no class. Unlike the paper's, this search returns the last threshold that passed, not the last that it tried.
+    Neither the order of the points nor an order among equal confidences matters.
 
     Args:
         confidence: (m,) float64, finite.
