@@ -68,7 +68,7 @@ def test_documents_are_named_where_points_are_grouped() -> None:
     assert "document" not in alone
     grouped = " ".join(" ".join(drawn(replace(report(CHANGED), points=900))).split())
     assert "came after the decision: 900, of 600 documents. At least" in grouped
-    assert "at least 20,000 documents apart" in grouped
+    assert "after at least 20,000 documents on average" in grouped
 
 
 def test_a_certificate_for_true_classes_makes_their_lamp_an_alarm() -> None:
@@ -144,7 +144,7 @@ def test_an_early_warning_is_a_notice_until_its_lamp_is_lit() -> None:
     assert lit.lit_at is not None
     warned = StandingAlarm(1, early.about, datetime.now(UTC))
     said = verdict_lines(replace(found, alarms=(warned,)))
-    assert said[0].endswith("; false early warnings of a lamp come at least 20,000 points apart on average.")
+    assert said[0].endswith("; the first false early warning of a lamp comes after at least 20,000 points on average.")
     (notice,) = said[1:]
     assert notice.startswith("Notice: early warning: of what is admitted as 'po")
     assert notice.endswith(f"fewer than 0.9 are right since about point {early.since}.")

@@ -95,7 +95,7 @@ def verdict_lines(report: MonitorReport) -> list[str]:
 def _early_chance(report: MonitorReport) -> str:
     if not report.from_starts:
         return ""
-    return f"; false early warnings of a lamp come at least {RUN_LENGTH:,} {report.unit}s apart on average"
+    return f"; the first false early warning of a lamp comes after at least {RUN_LENGTH:,} {report.unit}s on average"
 
 
 def deadline_lines(report: MonitorReport) -> list[str]:

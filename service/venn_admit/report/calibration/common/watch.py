@@ -81,8 +81,8 @@ def watch_section(watch: Watch, classifier: str, render: Render) -> Section:
             f"{said.target}; errors of: whether {such} are wrong more often than on the calibration "
             "data; mix of: whether they are more or less frequent; sample of, scores labelled of: whether labelled "
             "points are predicted so, or are sure, as those beside them; early: warnings that come sooner, "
-            f"of which false ones of a lamp come at least {RUN_LENGTH:,} {said.unit}s apart on average. A lamp is lit "
-            "when the evidence reaches what is needed; it is harmful if the promise is about it.",
+            f"the first false one of a lamp after at least {RUN_LENGTH:,} {said.unit}s on average. A lamp is lit "
+            "when the evidence reaches what is needed; those of what is promised and of errors are harmful.",
             *hidden,
         ),
     )
