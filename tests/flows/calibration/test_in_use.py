@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Row
 
-from tests.flows.recalibration import EDGE, QUIET, Due, age, give
+from tests.flows.recalibration import EDGE, QUIET, REQUEST, Computing, Due, age, give
 from tests.running import Bench
 from venn_admit.core.calibrators.settings import MethodSettings, make_settings, make_venn_abers_settings
 from venn_admit.errors import NotFoundError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.calibrate import Calibrated, calibrate_on_stored
 from venn_admit.flows.calibration.in_use import judged, use
+from venn_admit.flows.calibration.recalibrate import recalibrate, retry_and_list
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.settings import retire
 from venn_admit.flows.decisions.replay import replay
@@ -259,6 +260,19 @@ class TestUse:
         edge.calibrate("edge", **EDGE.settings)
         for row in edge.rows("SELECT DISTINCT ON (calibration_id) id FROM decision ORDER BY calibration_id, id"):
             assert replay(edge.workspace(), row.id).differing == ()
+
+    def test_whoever_asks_for_a_recalibration_brings_an_old_one_up_to_date(self, edge: Bench) -> None:
+        """By itself it waits for labels, since those who put an old one in use want to decide by it."""
+        give(edge)
+        newer = edge.calibrate("edge", **EDGE.settings).calibration_id
+        assert retry_and_list(edge.engine, "edge") == []
+        use(edge.engine, "edge", 1)
+        assert edge.rows(REQUEST) == []
+        assert report(edge.workspace(), "edge", calibration_id=None).changes.total == 3
+        ((request, step),) = recalibrate(edge.workspace(), "edge", shell=Computing(edge))
+        assert (request.reason, step is not None and step.calibrated is not None) == ("labels", True)
+        assert states(edge) == {1: "retired", newer: "retired", newer + 1: "current"}
+        assert retry_and_list(edge.engine, "edge") == []
 
     def test_the_one_in_use_is_never_pruned(self, edge: Bench) -> None:
         for _ in range(3):

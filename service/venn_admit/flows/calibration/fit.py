@@ -40,9 +40,6 @@ from venn_admit_client.records import Fit
 
 OnEpoch = Callable[[str, TrainingEpoch], None]
 
-NEW_PARAMETERS = "new parameters"
-"""The reason of requests for recalibration under parameters that became current."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
@@ -96,7 +93,9 @@ class ComputedFit:
         stored = approximations.add_parameters(
             connection, self.classifier, self.knn, self.eta_loc, self.record, self.reliability
         )
-        return Fitted(stored, self.record, recalibrations.request(connection, self.classifier, NEW_PARAMETERS))
+        return Fitted(
+            stored, self.record, recalibrations.request(connection, self.classifier, recalibrations.NEW_PARAMETERS)
+        )
 
     def apply(self, connection: Connection) -> None:
         """Do what `store` does, and record with the job which parameters it made."""
@@ -316,7 +315,7 @@ def adopt_parameters(
         classifiers.require_vectors(classifier, "a KNN")
         _check_given(classifier, knn, eta_loc)
         stored = approximations.add_parameters(connection, classifier, knn, eta_loc, None, reliability)
-        adopted = Adopted(stored, recalibrations.request(connection, classifier, NEW_PARAMETERS))
+        adopted = Adopted(stored, recalibrations.request(connection, classifier, recalibrations.NEW_PARAMETERS))
         on_stored(connection, adopted)
     return adopted
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from celery import Celery
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from structlog.typing import FilteringBoundLogger
 
 from venn_admit.errors import ConflictError, DatabaseError, JobError, NotFoundError, NotReadyError, OutdatedError
@@ -24,9 +24,11 @@ from venn_admit.flows.keys.keys import Asker, asked_by
 from venn_admit.flows.shell import Shell
 from venn_admit.logger import log
 from venn_admit.store.access.audit import Origin
-from venn_admit.store.calibrations import calibrators
+from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.decisions import reports
 from venn_admit.store.exemplars import classifiers, generations
+from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
 from venn_admit.store.work.recalibrations import RecalibrationRequest
 from venn_admit.store.workspace import Workspace
@@ -94,6 +96,8 @@ def recalibrate_due(
 def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationRequest]:
     """Return all requests of a classifier, or of all classifiers, as due now; those that failed are tried again.
 
+    It is requested under settings whose calibration lacks labels or parameters although no request waits.
+
     name: of a classifier, for all its generations, because labels reach each of them; or of one generation.
     """
     with transaction(engine) as connection:
@@ -107,11 +111,34 @@ def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationReques
             recalibrations.take_in_waiting(
                 connection, None if classifier_id is None else classifiers.by_id(connection, classifier_id)
             )
-        requests = []
+        for classifier in classifiers.every(connection):
+            if name is None or classifier.id in ids:
+                _request_for_those_behind(connection, classifier)
+    requests = []
+    with transaction(engine) as connection:  # whose clock is later than that of the requests
         for classifier_id in ids:
             recalibrations.retry(connection, classifier_id)
             requests += recalibrations.due(connection, quiet_seconds=0, wait_seconds=0, classifier_id=classifier_id)
-        return requests
+    return requests
+
+
+def _request_for_those_behind(connection: Connection, classifier: Classifier) -> None:
+    """Request what was not asked for when labels came, as for a calibration that was put in use after newer ones.
+
+    A chain goes on from its newest snapshot, whichever is in use.
+    """
+    for setting in calibrators.of_classifier(connection, classifier):
+        is_kept = setting.has_current and setting.retired_at is None and not setting.settings.standing
+        if not is_kept or setting.due_for is not None:
+            continue
+        calibration = calibrations.by_id(connection, classifier, setting.calibration_id)
+        if reports.snapshot_origin(connection, calibration).parameters_are_current is False:
+            reason = recalibrations.NEW_PARAMETERS
+        elif reports.snapshot_changes(connection, calibration).total:
+            reason = "labels"
+        else:
+            continue
+        recalibrations.request(connection, classifier, reason, calibrator_id=setting.id)
 
 
 def recalibrate(

@@ -16,6 +16,8 @@ from venn_admit.store.exemplars.classifiers import Classifier
 CALIBRATION_SPLITS = frozenset({Split.TRAIN, Split.MC, Split.VP})
 TRAINING_DATA = "training data"
 """The reason of requests for training exemplars that were ingested."""
+NEW_PARAMETERS = "new parameters"
+"""The reason of requests for parameters of the KNN that were fitted."""
 
 
 @dataclass(frozen=True, slots=True)
