@@ -123,6 +123,7 @@ def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, fil
     assert "1 certificate looked at the labels of mc and vp" in listed
     used = words(own_calibrated("use", NAME, 2, "--reason", "to see what it rejects").stdout)
     assert used == f"Calibration 2 of {NAME} is in use; calibration 1 was in use before."
+    assert "Promised, for traffic like the calibration data: nothing." in words(own_calibrated("report", NAME).stdout)
     out = tmp_path / "scores.parquet"
     summary = own_calibrated("score", NAME, files / "scored.npz", "--out", out, "--json").result
     assert summary["rejected"] == {"policy not certified": samples.SCORED_ROWS}

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,20 @@ from tests.core.standing.test_standing import chain_of
 from venn_admit.core.calibrators.certified.certificate import NextChain
 from venn_admit.core.standing.certificate import standing_certificate
 from venn_admit.core.standing.state import advance, initial_state
+from venn_admit.report.calibration.cells.certified import outcome_text
 from venn_admit.report.standing import chain_payload, standing_text
+
+
+def test_what_was_certified_and_is_withdrawn_is_not_said_to_have_never_passed() -> None:
+    chain = chain_of(7, 1)
+    state = advance(chain, initial_state(chain), graded_points(np.random.default_rng(8), 1_000))
+    common: dict[str, Any] = {"number": 1, "alpha": Decimal("0.1"), "confidence": Decimal("0.95"), "proposing": 200}
+    before = standing_certificate(chain, initial_state(chain), documents=0, points=0, **common)
+    assert outcome_text(before, ("a", "b")).startswith("Not certified yet")
+    withdrawn = standing_certificate(chain, state, documents=1_000, points=1_000, withdrawn=(0, 1), **common)
+    assert outcome_text(withdrawn, ("a", "b")) == "What was certified is withdrawn, so everything is rejected."
+    one = standing_certificate(chain, state, documents=1_000, points=1_000, withdrawn=(0,), **common)
+    assert (one.is_withdrawn, one.policy is not None) == (False, True)
 
 
 def test_a_chain_that_has_ended_takes_no_further_labels() -> None:

@@ -248,6 +248,12 @@ class Certificate:
         return () if self.standing is None else tuple(of.number for of in self.standing.classes if of.is_withdrawn)
 
     @property
+    def is_withdrawn(self) -> bool:
+        """Whether nothing is admitted although thresholds are certified."""
+        of_classes = () if self.policy is not None or self.standing is None else self.standing.classes
+        return any(of.is_withdrawn and of.certified for of in of_classes)
+
+    @property
     def refuted(self) -> tuple[int, ...]:
         """The predicted classes of which labels refute what is certified."""
         of_classes = () if self.standing is None else self.standing.classes

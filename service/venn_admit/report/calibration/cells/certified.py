@@ -123,6 +123,8 @@ def outcome_text(certificate: Certificate, class_names: Sequence[str], *, has_av
         )
     if certificate.set_aside is not None:
         return set_aside_text(certificate, certificate.set_aside, class_names)
+    if certificate.is_withdrawn:
+        return "What was certified is withdrawn, so everything is rejected."
     if certificate.standing is not None:
         return (
             f"Not certified yet: no threshold has passed at confidence {confidence} for {kinds_text(certificate)}, so "

@@ -49,9 +49,9 @@ class CellsPart(CellsContents):
 
     @property
     def promised(self) -> Promised:
-        certificate = self.certificate
-        asked = None if self.average is not None else self.settings.certify
-        kinds = asked if certificate is None or certificate.policy is None else certificate.kinds
+        if self.is_uncertified:
+            return Promised.NONE
+        kinds = None if self.average is not None or self.certificate is None else self.certificate.kinds
         return self.settings.promised(kinds, self.settings.promise)
 
     @property
@@ -133,6 +133,8 @@ class CellsPart(CellsContents):
                 asked = replace(self.settings, promise=AskedPromise.POINTWISE, certify=certificate.kinds)
                 step = report.step(Verb.CALIBRATE, settings=asked, neighbour_count=self.neighbour_count)
                 said += f" To ask for a certificate all the same: `{render(step)}`."
+            if certificate.is_withdrawn:
+                said += f" `{render(self._begin(report))}` begins the next chain, once there are labels since then."
             yield Finding(said, needs_sample=False)
         elif certificate is not None and certificate.unpromised:
             yield Finding(unpromised_text(certificate, report.class_names), needs_sample=False)
