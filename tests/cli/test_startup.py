@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -76,6 +77,12 @@ def test_what_only_shows_imports_nothing_that_computes_or_sends(calibrated: Prog
 @pytest.mark.parametrize("verb", [("list",), ("show", NAME), ("jobs", "list")], ids=" ".join)
 def test_what_lists_makes_neither_tables_nor_what_computes(calibrated: Program, verb: tuple[str, ...]) -> None:
     assert imported(calibrated.environment, *verb) & (OF_COMPUTING | OF_RESULTS) == set()
+
+
+def test_deciding_imports_nothing_that_fits(calibrated: Program, files: Path) -> None:
+    brought = imported(calibrated.environment, "decide", NAME, str(files / "scored.npz"))
+    assert "numpy" in brought
+    assert "torch" not in brought
 
 
 SERVING = """

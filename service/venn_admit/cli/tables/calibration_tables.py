@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
@@ -11,7 +11,6 @@ from venn_admit.advice import Step, Verb
 from venn_admit.cli.advice import command
 from venn_admit.cli.output import output, print_result
 from venn_admit.cli.tables.rows import facts, table
-from venn_admit.core.approximation.neighbour_counts import TriedCount
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares
 from venn_admit.flows.calibration.calibrate import Calibrated, NearlyNothingUsable
 from venn_admit.methods.method import CellBasis
@@ -23,6 +22,9 @@ from venn_admit.report.calibration.cells.certified import outcome_text as certif
 from venn_admit.report.calibration.wording import drawn_section
 from venn_admit.report.wording import counted
 from venn_admit.results import calibrated_json, far_less_of
+
+if TYPE_CHECKING:  # counts are tried by fits, which bring torch
+    from venn_admit.core.approximation.neighbour_counts import TriedCount
 
 
 def usable_table(shares: UsableShares) -> RenderableType:
@@ -165,7 +167,7 @@ def _own_scores(basis: CellBasis) -> str:
     return " ".join(part for part in (first, last) if part) or "any"
 
 
-def tried_table(tried: Sequence[TriedCount]) -> RenderableType:
+def tried_table(tried: "Sequence[TriedCount]") -> RenderableType:
     """Return a row for each K."""
     rows = [
         (
@@ -180,7 +182,7 @@ def tried_table(tried: Sequence[TriedCount]) -> RenderableType:
     return table(columns, rows, title="What each K makes of split knn", right=columns)
 
 
-def chosen_line(chosen: TriedCount) -> str:
+def chosen_line(chosen: "TriedCount") -> str:
     """Return which K was taken, and what the columns mean."""
     return (
         f"K is {chosen.neighbour_count} from now on: the smallest whose separation is about the largest, of those that "
@@ -189,6 +191,6 @@ def chosen_line(chosen: TriedCount) -> str:
     )
 
 
-def tried_payload(tried: Sequence[TriedCount], chosen: TriedCount) -> dict[str, Any]:
+def tried_payload(tried: "Sequence[TriedCount]", chosen: "TriedCount") -> dict[str, Any]:
     """The same for programs."""
     return {"k": chosen.neighbour_count, "tried": [asdict(one) for one in tried]}
