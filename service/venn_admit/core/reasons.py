@@ -44,7 +44,7 @@ class Reason(StrEnum):
     POLICY_NOT_CERTIFIED = (
         "policy not certified",
         3,
-        "A certificate was asked for, and no policy passed, so nothing is admitted.",
+        "A certificate was asked for, and no policy passed or what passed is withdrawn, so nothing is admitted.",
         "Label more data and calibrate again, or ask for less confidence.",
     )
     GROUP_NOT_CERTIFIED = (
