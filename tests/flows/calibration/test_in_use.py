@@ -36,6 +36,7 @@ STATES = "SELECT id, state FROM calibration ORDER BY id"
 IN_USE = "SELECT calibration_id FROM calibration_in_use_v1"
 USES = "SELECT calibration_id, origin, reason FROM calibration_use ORDER BY id"
 WITHHELD = "SELECT calibration_id, in_use_id, points, share, share_in_use FROM withheld_calibration ORDER BY 1"
+OTHER_SETTINGS = "SELECT previous, other_settings FROM snapshot_change_v1 WHERE calibration = :calibration"
 KAPPA_FOR_NOTHING = EDGE.settings | {"kappa": 10_000}
 WAITING = """
 SELECT count(*)
@@ -56,8 +57,8 @@ def rejecting() -> MethodSettings:
     return make_settings(3, 5, **KAPPA_FOR_NOTHING)
 
 
-def uncertified() -> MethodSettings:
-    return make_venn_abers_settings(3, 5, score="network", alpha=Decimal("0.001"), certify=("predicted",))
+def uncertified(**other: Any) -> MethodSettings:
+    return make_venn_abers_settings(3, 5, score="network", alpha=Decimal("0.001"), certify=("predicted",), **other)
 
 
 def stricter() -> MethodSettings:
@@ -262,7 +263,7 @@ class TestUse:
             assert replay(edge.workspace(), row.id).differing == ()
 
     def test_whoever_asks_for_a_recalibration_brings_an_old_one_up_to_date(self, edge: Bench) -> None:
-        """By itself it waits for labels, since those who put an old one in use want to decide by it."""
+        """Nothing else does before labels come, since those who put an old one in use want to decide by it."""
         give(edge)
         newer = edge.calibrate("edge", **EDGE.settings).calibration_id
         assert retry_and_list(edge.engine, "edge") == []
@@ -332,6 +333,19 @@ class TestUse:
                 for number in known:
                     use(edge.engine, "edge", number)
             assert deciding.result() == set(known)
+
+
+@pytest.mark.parametrize(
+    ("changed", "other"),
+    [
+        ("loss", {"loss": [list(map(Decimal, row)) for row in ((0, 1, 2), (1, 0, 1), (1, 1, 0))]}),
+        ("standing", {"standing": True}),
+        ("class shares", {"class_shares": [Decimal("0.3"), Decimal("0.3"), Decimal("0.4")]}),
+    ],
+)
+def test_the_history_names_what_was_asked_for_otherwise(abers: Bench, changed: str, other: dict[str, Any]) -> None:
+    before, after = made(abers, uncertified()), made(abers, uncertified(**other))
+    assert abers.rows(OTHER_SETTINGS, calibration=after.calibration_id) == [(before.calibration_id, [changed])]
 
 
 def test_a_certificate_is_counted_once_however_often_it_is_made(abers: Bench) -> None:
