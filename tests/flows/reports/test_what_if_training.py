@@ -11,12 +11,14 @@ from sqlalchemy import text
 
 from tests.cli.program import versions
 from tests.flows.decisions.test_venn_abers import RELIABILITY
+from tests.flows.recalibration import give
 from tests.running import EXAMPLES, Bench, Golden, workspace
 from tests.templates import CopyOf, Fill, Filled
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
 from venn_admit.core.types import Approximation, CalibrationPoints
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.calibration.in_use import use
 from venn_admit.flows.data.label import label
 from venn_admit.flows.reports.other_training import MOST_CHANGES, other_training
 from venn_admit.flows.reports.what_if_training import Following, follow, what_if_training
@@ -386,6 +388,14 @@ class TestRefusals:
 
     def test_while_labels_wait(self, calibrated: Case) -> None:
         calibrated.change({}, ["train-0"])
+        with pytest.raises(OutdatedError, match="labels or data of 'edge' have arrived since calibration 1"):
+            calibrated.what_if({}, ["train-1"])
+
+    def test_by_a_calibration_that_lacks_labels(self, calibrated: Case) -> None:
+        """Nothing waits, since newer calibrations had them."""
+        give(calibrated.bench)
+        calibrated.bench.calibrate("edge", **Golden("edge").settings)
+        use(calibrated.bench.engine, "edge", 1)
         with pytest.raises(OutdatedError, match="labels or data of 'edge' have arrived since calibration 1"):
             calibrated.what_if({}, ["train-1"])
 

@@ -21,7 +21,7 @@ from venn_admit.flows.calibration.approximate import neighbours_in_order
 from venn_admit.report.what_if.training import TrainingChange
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
-from venn_admit.store.decisions import what_if
+from venn_admit.store.decisions import reports, what_if
 from venn_admit.store.exemplars import classifiers, exemplars, labels, neighbours
 from venn_admit.store.exemplars.approximations import Replacements, StoredParameters, positions, require_parameters
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -67,8 +67,11 @@ def require_current(connection: Connection, classifier: Classifier) -> tuple[Cal
             "would have other parameters: calibrate it first"
         )
     settings = calibration.method_settings
-    if recalibrations.requested_at(connection, classifier, settings) is not None or len(
-        neighbours.outdated_neighbours(connection, classifier)
+    if (
+        recalibrations.requested_at(connection, classifier, settings) is not None
+        or len(neighbours.outdated_neighbours(connection, classifier))
+        # None is requested for what newer calibrations had, if an old one is put in use. A chain has points of its own.
+        or (not settings.standing and reports.snapshot_changes(connection, calibration).total)
     ):
         raise OutdatedError(
             f"labels or data of {classifier.name!r} have arrived since calibration {calibration.id}: recalibrate "
