@@ -290,7 +290,7 @@ class TestUse:
     def test_one_that_lost_points_is_refused(self, edge: Bench) -> None:
         edge.calibrate("edge", **EDGE.settings)
         forget(edge.workspace(), "edge", ["vp-0"])
-        with pytest.raises(OutdatedError, match="have since been forgotten"):
+        with pytest.raises(OutdatedError, match="has since been forgotten"):
             use(edge.engine, "edge", 1)
 
     def test_it_waits_for_a_calibration_under_the_same_setting(self, edge: Bench) -> None:

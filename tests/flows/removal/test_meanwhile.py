@@ -48,7 +48,7 @@ def cancelled_score(bench: Bench, golden: Golden) -> int:
 def test_a_job_does_not_go_on_with_a_snapshot_that_lost_points(edge: Bench, golden: Golden) -> None:
     job_id = cancelled_score(edge, golden)
     forgotten(edge, "mc-4")
-    with pytest.raises(OutdatedError, match=r"1 of the .* have since been forgotten") as raised:
+    with pytest.raises(OutdatedError, match=r"1 of the .* has since been forgotten") as raised:
         control.reopen(edge.engine, job_id)
     assert raised.value.code is Code.POINTS_FORGOTTEN
     assert edge.value("SELECT state FROM job WHERE id = :id", id=job_id) == "cancelled"
@@ -65,7 +65,7 @@ def test_a_job_that_goes_on_regardless_stores_no_decision(edge: Bench, golden: G
         run_chunk(runner, job_id, ordinal)
     (job,) = edge.rows("SELECT state, error FROM job WHERE id = :id", id=job_id)
     assert job.state == "failed"
-    assert "have since been forgotten" in job.error
+    assert "has since been forgotten" in job.error
     assert edge.value("SELECT count(*) FROM decision") == before
 
 

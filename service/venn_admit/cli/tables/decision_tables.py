@@ -16,6 +16,7 @@ from venn_admit.layer.contributions import own_contributions, without_contributi
 from venn_admit.methods.method import AppliedPolicy
 from venn_admit.report.decision import category_fact, class_table
 from venn_admit.report.evaluation.wording import score_text
+from venn_admit.report.wording import counted
 
 
 def _fact(field: Field, value: Any, class_names: Sequence[str]) -> Any:
@@ -123,12 +124,12 @@ def forgotten_lines(replayed: Replayed) -> list[str]:
     gone = replayed.forgotten
     if not gone.total:
         return []
-    parts = [(gone.training, "training exemplars of its time"), (gone.points, "points of its calibration")]
-    said = " and ".join(f"{count:,} {what}" for count, what in parts if count)
+    parts = [(gone.training, "training exemplar", "of its time"), (gone.points, "point", "of its calibration")]
+    said = " and ".join(f"{counted(count, noun)} {of}" for count, noun, of in parts if count)
     fields = ", ".join(replayed.not_recomputed)
     rest = (
         f"These rest on some of them and cannot be computed again: {fields}."
         if fields
         else "None of its fields rests on them."
     )
-    return [f"Since this decision, {said} have been forgotten. {rest}"]
+    return [f"Since this decision, exemplars have been forgotten: {said}. {rest}"]

@@ -387,8 +387,8 @@ def require_whole(connection: Connection, classifier: Classifier, calibration: C
     if lost:
         raise OutdatedError(
             f"{lost} of the {calibration.mc_count + calibration.vp_count:,} points of calibration {calibration.id} of "
-            f"{classifier.name!r} have since been forgotten, so nothing is decided by it any more: recalibrate, or use "
-            "a newer one",
+            f"{classifier.name!r} {'has' if lost == 1 else 'have'} since been forgotten, so nothing is decided by it "
+            "any more: recalibrate, or use a newer one",
             code=Code.POINTS_FORGOTTEN,
             classifier=classifier.name,
             calibration=calibration.id,
