@@ -216,11 +216,11 @@ class TestWaiting:
         assert joined.nearest is not None
         assert joined.nearest.distances[0] == 0
 
-    def test_what_if_says_that_they_wait(self, edge: Bench, due: Due) -> None:
+    def test_what_if_says_that_they_wait(self, edge: Bench, due: Due, monkeypatch: pytest.MonkeyPatch) -> None:
         edge.run(begin(edge, due))
         training(edge, "waiting")
-        with transaction(edge.engine) as connection:  # as if a process had died after the snapshot
-            connection.exec_driver_sql("DELETE FROM recalibration_request")
+        monkeypatch.setattr(recalibrate, "take_in_waiting", lambda *_: None)  # as if it had died after the snapshot
+        assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
         with connect(edge.engine) as connection, pytest.raises(NotReadyError, match="'waiting-0' waits for jobs"):
             other_training(connection, "edge", {}, ["waiting-0"])
 
@@ -288,7 +288,7 @@ class TestEnd:
         training(edge, "waiting")
         cancel(edge.engine, job_id)
         if by == "recalibration":
-            assert [step.error for step in due()] == [f"job {job_id} cancelled"]
+            assert [step.error for step in due()] == [f"job {job_id} was cancelled"]
         else:
             assert training(edge, "next").training_waiting == 0
         assert version(edge) == edge.value(NEWEST)

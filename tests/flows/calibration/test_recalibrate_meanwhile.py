@@ -198,7 +198,7 @@ class TestFailures:
         (started,) = due()
         assert started.job_id is not None
         cancel(edge.engine, started.job_id)
-        assert [step.error for step in due()] == [f"job {started.job_id} cancelled"]
+        assert [step.error for step in due()] == [f"job {started.job_id} was cancelled"]
 
     def test_what_was_requested_after_such_a_job_has_another(self, edge: Bench, due: Due) -> None:
         """It may be what made the job fail, so that another one succeeds."""

@@ -18,7 +18,7 @@ from venn_admit.flows.calibration.calibrate import (
     take_snapshot,
     vacuum_changed,
 )
-from venn_admit.flows.jobs.control import relay
+from venn_admit.flows.jobs.control import relay, unsuccessful_text
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.flows.keys.keys import Asker, asked_by
 from venn_admit.flows.shell import Shell
@@ -238,8 +238,8 @@ def _search_or_snapshot(
         case "running":
             return RecalibrationStep(request, RecalibrationOutcome.RUNNING, job_id=request.job_id)
         case "failed" | "cancelled":
-            because = f": {request.job_error}" if request.job_error else ""
-            raise JobError(f"job {request.job_id} {request.job_state}{because}")
+            assert request.job_id is not None, "the job has a state"
+            raise JobError(unsuccessful_text(request.job_id, request.job_state, request.job_error))
     calibrated = take_snapshot(
         submission.workspace,
         guard,

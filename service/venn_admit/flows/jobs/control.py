@@ -199,4 +199,14 @@ def await_job(
 def require_done(job_id: int, progress: jobs.Progress) -> None:
     """Raise JobError unless a job that is over is complete."""
     if progress.state != "done":
-        raise JobError(f"job {job_id} {progress.state}: {progress.error or 'no reason was given'}")
+        raise JobError(unsuccessful_text(job_id, progress.state, progress.error))
+
+
+def unsuccessful_text(job_id: int, state: str, error: str | None) -> str:
+    """Return what became of a job that failed or was cancelled, and why if that is known.
+
+    >>> unsuccessful_text(7, "cancelled", None), unsuccessful_text(7, "failed", "disk full")
+    ('job 7 was cancelled', 'job 7 failed: disk full')
+    """
+    became = "was cancelled" if state == "cancelled" else state
+    return f"job {job_id} {became}{f': {error}' if error else ''}"
