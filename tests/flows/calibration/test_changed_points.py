@@ -180,6 +180,24 @@ def test_a_retired_setting_keeps_no_change_and_begins_from_scratch(edge: Bench) 
     assert changed(edge) == []
 
 
+def test_a_setting_that_was_never_in_use_keeps_no_change(edge: Bench) -> None:
+    edge.calibrate("edge", **EDGE.settings | {"kappa": 7})
+    with transaction(edge.engine) as connection:
+        connection.exec_driver_sql("UPDATE calibration SET state = 'withheld' WHERE calibrator_id <> 1")
+    give(edge)
+    recalibrated(edge)
+    assert edge.value(LEDGER) == 0
+
+
+def test_a_setting_that_cannot_be_recalibrated_keeps_no_change(edge: Bench) -> None:
+    edge.calibrate("edge", **EDGE.settings | {"kappa": 7})
+    give(edge)
+    with transaction(edge.engine) as connection:
+        connection.exec_driver_sql("UPDATE recalibration_request SET error = 'too few' WHERE calibrator_id <> 1")
+    edge.calibrate("edge", **EDGE.settings)
+    assert edge.value(LEDGER) == 0
+
+
 def test_a_snapshot_under_way_keeps_the_ledger(edge: Bench) -> None:
     with transaction(edge.engine) as connection:
         classifier = classifiers.by_name(connection, "edge")

@@ -88,15 +88,42 @@ FROM unnest(:exemplar_ids ::bigint[]) AS left_out (exemplar_id);
 -- name: forget_seen
 -- Delete the changes that the views of all settings saw, all of them if there is none, and the views from which nothing
 -- is computed any more.
-WITH outdated AS (
+WITH kept AS (
+    SELECT
+        snapshot.calibrator_id,
+        snapshot.seen
+    FROM snapshot_view AS snapshot
+    INNER JOIN calibrator ON snapshot.calibrator_id = calibrator.id
+    LEFT JOIN recalibration_request AS request ON calibrator.id = request.calibrator_id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND calibrator.retired_at IS NULL
+        AND snapshot.number = calibrator.last_number
+        -- What cannot be recalibrated would keep every change until it can.
+        AND request.error IS NULL
+        -- A setting that was never in use is not kept current, except for a chain.
+        AND (
+            calibrator.standing
+            OR EXISTS (
+                SELECT 1
+                FROM calibration
+                WHERE
+                    calibration.calibrator_id = calibrator.id
+                    AND calibration.state = 'current'
+            )
+        )
+),
+
+outdated AS (
     DELETE FROM snapshot_view
     USING calibrator
     WHERE
         snapshot_view.calibrator_id = calibrator.id
         AND calibrator.classifier_id = :classifier_id
-        AND (
-            calibrator.retired_at IS NOT NULL
-            OR snapshot_view.number < calibrator.last_number
+        AND NOT EXISTS (
+            SELECT 1
+            FROM kept
+            WHERE kept.calibrator_id = snapshot_view.calibrator_id
         )
 )
 
@@ -106,15 +133,10 @@ WHERE
     AND transaction_id < (
         SELECT
             coalesce(
-                min(CAST(CAST(pg_snapshot_xmin(CAST(snapshot.seen AS pg_snapshot)) AS text) AS bigint)),
+                min(CAST(CAST(pg_snapshot_xmin(CAST(kept.seen AS pg_snapshot)) AS text) AS bigint)),
                 9223372036854775807
             )
-        FROM snapshot_view AS snapshot
-        INNER JOIN calibrator ON snapshot.calibrator_id = calibrator.id
-        WHERE
-            calibrator.classifier_id = :classifier_id
-            AND calibrator.retired_at IS NULL
-            AND snapshot.number = calibrator.last_number
+        FROM kept
     );
 
 -- name: own
