@@ -1,8 +1,9 @@
 """Recalibration by requests: labels and data that arrive accumulate, and each calibrator is kept current."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any
 
 from celery import Celery
@@ -25,7 +26,7 @@ from venn_admit.flows.shell import Shell
 from venn_admit.logger import log
 from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrations, calibrators
-from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.database.engine import connect, consistent_view, transaction
 from venn_admit.store.decisions import reports
 from venn_admit.store.exemplars import classifiers, generations
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -103,17 +104,20 @@ def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationReques
     with transaction(engine) as connection:
         ids: list[int | None] = [None]
         if name is not None:
-            found = classifiers.by_name(connection, name)
-            is_shared = found.name == found.shared_name == name
-            ids = [one.id for one in (generations.of_same(connection, found) if is_shared else [found])]
+            named = classifiers.by_name(connection, name)
+            is_shared = named.name == named.shared_name == name
+            ids = [one.id for one in (generations.of_same(connection, named) if is_shared else [named])]
         # Requests are locked after classifiers, as everywhere.
         for classifier_id in ids:
             recalibrations.take_in_waiting(
                 connection, None if classifier_id is None else classifiers.by_id(connection, classifier_id)
             )
-        for classifier in classifiers.every(connection):
-            if name is None or classifier.id in ids:
-                _request_for_those_behind(connection, classifier)
+    with consistent_view(engine) as view:
+        found = [one for one in classifiers.every(view) if name is None or one.id in ids]
+        behind = [(setting, one, reason) for one in found for setting, reason in _behind(view, one)]
+    with transaction(engine) as connection:
+        for setting, classifier, reason in sorted(behind, key=itemgetter(0)):
+            recalibrations.request(connection, classifier, reason, calibrator_id=setting)
     requests = []
     with transaction(engine) as connection:  # whose clock is later than that of the requests
         for classifier_id in ids:
@@ -122,23 +126,22 @@ def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationReques
     return requests
 
 
-def _request_for_those_behind(connection: Connection, classifier: Classifier) -> None:
-    """Request what was not asked for when labels came, as for a calibration that was put in use after newer ones.
+def _behind(view: Connection, classifier: Classifier) -> Iterator[tuple[int, str]]:
+    """Yield the settings whose calibration lacks what no request waits for, and what: an old one was put in use.
 
     A chain goes on from its newest snapshot, whichever is in use.
     """
-    for setting in calibrators.of_classifier(connection, classifier):
+    if classifier.deleting_since is not None:
+        return
+    for setting in calibrators.of_classifier(view, classifier):
         is_kept = setting.has_current and setting.retired_at is None and not setting.settings.standing
         if not is_kept or setting.due_for is not None:
             continue
-        calibration = calibrations.by_id(connection, classifier, setting.calibration_id)
-        if reports.snapshot_origin(connection, calibration).parameters_are_current is False:
-            reason = recalibrations.NEW_PARAMETERS
-        elif reports.snapshot_changes(connection, calibration).total:
-            reason = "labels"
-        else:
-            continue
-        recalibrations.request(connection, classifier, reason, calibrator_id=setting.id)
+        calibration = calibrations.by_id(view, classifier, setting.calibration_id)
+        if reports.snapshot_origin(view, calibration).parameters_are_current is False:
+            yield setting.id, recalibrations.NEW_PARAMETERS
+        elif reports.snapshot_changes(view, calibration).total:
+            yield setting.id, "labels"
 
 
 def recalibrate(
