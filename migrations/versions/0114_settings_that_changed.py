@@ -8,14 +8,14 @@ from alembic import op
 
 from venn_admit.store.database.routines import routine_statements
 
-revision = "0130"
+revision = "0114"
 down_revision = "0113"
 branch_labels = None
 depends_on = None
 
 
 def upgrade() -> None:
-    replace("snapshot_change_v1_since_0130")
+    replace("snapshot_change_v1_since_0114")
 
 
 def downgrade() -> None:
