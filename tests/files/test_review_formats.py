@@ -49,6 +49,24 @@ def test_a_sheet_may_hold_pictures() -> None:
     assert found.labels == {"review-1": "negative"}
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_sheet_comes_back_from_any_spreadsheet(separator: str) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=separator)
+    writer.writerows(
+        [
+            ("due", "external_id", "label", "attribute.a,b;c"),
+            ("", "review-1;a,b", "positive", ""),
+            ("", "review-2", "", "two\nlines"),
+        ]
+    )
+    (found,) = sheet.labels_in("sheet", text.getvalue())
+    assert found.labels == {"review-1;a,b": "positive"}
+    # Cells to the right of the sheet, if they are empty, and cells that are left out.
+    (found,) = sheet.labels_in("sheet", "external_id,label,due\na,1,,,\nb,0\nc\n".replace(",", separator))
+    assert found.labels == {"a": "1", "b": "0"}
+
+
 def annotation(choice: str, by: object, at: str, **more: Any) -> dict[str, Any]:
     """An annotation as https://labelstud.io/guide/export has it, of one choice."""
     return {
@@ -199,6 +217,9 @@ def test_argilla_takes_records_and_gives_responses_back(tmp_path: Path) -> None:
         ("csv", "id,label\n1,2\n", "columns: expected external_id, label"),
         ("csv", "external_id,label\na,1\na,2\n", "row 1, external_id: expected every id once"),
         ("csv", "external_id,label\n,1\n", "row 0, external_id: expected"),
+        ("csv", "external_id,label,label\na,1,0\n", "each once, got 'external_id', 'label', 'label'"),
+        ("csv", "external_id,label\na,1\nb,spam, or not\n", "row 1: expected 2 values, got 3; put"),
+        ("csv", 'external_id,label\na,1\n"b,1\nc,1\n', "expected CSV, got unexpected end of data; a double quote"),
         ("label-studio", "{", "expected JSON"),
         ("label-studio", "{}", "expected a list"),
         ("label-studio", [{"data": {"text": "t"}, "annotations": []}], "task 0: data: external_id: expected text"),
