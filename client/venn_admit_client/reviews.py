@@ -40,6 +40,8 @@ class Reviewer(ReviewerInterface):
         return count
 
     def label(self, labels: Mapping[str, str | int], *, resolve: bool = False) -> Reviewed:
+        if not isinstance(labels, Mapping):
+            raise InvalidInputError(f"labels: expected a dictionary or another mapping, got {labels!r:.200}")
         rows = [{"external_id": str(one), "label": label} for one, label in labels.items()]
         return from_json(Reviewed, self._post("labels", labels=rows, resolve=resolve))
 

@@ -194,6 +194,8 @@ def test_every_shell_passes_refusals_on(shells: Shells) -> None:
             one.reviewer("anna").label({"x": "red"})
     with pytest.raises(client.InvalidInputError):
         shells.there.reviewer("anna").claim(0)
+    with pytest.raises(client.InvalidInputError, match="labels: expected a dictionary or another mapping"):
+        shells.there.reviewer("anna").label([("scored-1", 1)])  # type: ignore[arg-type]
     with pytest.raises(venn_admit.InvalidInputError, match="reviewer"):
         shells.here.reviewer("")
 

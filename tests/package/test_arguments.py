@@ -27,11 +27,15 @@ from venn_admit.interface.arguments import checked
         (lambda it: it.report(calibration="newest"), "calibration: expected a whole number, got 'newest'"),
         (lambda it: it.reviewer(None), "name: expected a text, got None"),
         (lambda it: it.reviewer("anna").claim("3"), "count: expected a whole number, got '3'"),
+        (lambda it: it.reviewer("anna").claim(lease="900"), "lease: expected a number, got '900'"),
+        (lambda it: it.audit(True), "rate: expected a number, got True"),
         (lambda it: it.what_if_settings(alpha=0.1), "alpha: expected several values, in a list for example, got 0.1"),
         (lambda it: it.what_if_class_shares([["0.5", "0.5"], 1]), "shares: expected several values, .* got 1"),
         (lambda it: it.what_if_class_shares("0.5,0.5"), "shares: expected several values, .* got '0.5,0.5'"),
         (lambda it: it.evaluate_sets(["x.npz"]), r"sets: expected a dictionary or another mapping, got \['x.npz'\]"),
         (lambda it: it.what_if_training(relabel=["x"]), "relabel: expected a dictionary or another mapping"),
+        (lambda it: it.label({"\ud800": 1}), "labels: expected ids of exemplars: 'utf-8' codec can't encode"),
+        (lambda it: it.label({"x": "\ud800"}), "labels: expected class numbers or class names: 'utf-8' codec"),
         (lambda it: it.label(["x"]), "expected labels by ids, a path, a pyarrow Table or a DataFrame, got a list"),
     ],
 )
@@ -62,8 +66,10 @@ def test_python_itself_refuses_arguments_without_their_names(connection: venn_ad
 
 def test_numbers_and_flags_of_numpy_are_such() -> None:
     @checked
-    def given(flag: bool, count: int | None = None, time: timedelta | None = None) -> tuple[Any, ...]:
-        return flag, count, time
+    def given(
+        flag: bool, count: int | None = None, time: timedelta | None = None, share: float = 0.0
+    ) -> tuple[Any, ...]:
+        return flag, count, time, share
 
-    assert given(np.True_, count=np.int64(3)) == (True, 3, None)  # type: ignore[arg-type]
-    assert given(False, None, timedelta(1)) == (False, None, timedelta(1))
+    assert given(np.True_, count=np.int64(3), share=np.float32(1)) == (True, 3, None, 1)  # type: ignore[arg-type]
+    assert given(False, None, timedelta(1), 2) == (False, None, timedelta(1), 2)

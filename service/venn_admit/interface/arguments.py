@@ -3,7 +3,9 @@
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from functools import wraps
+from numbers import Real
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_origin
 
@@ -14,7 +16,13 @@ from venn_admit.errors import InvalidInputError
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _C = TypeVar("_C")
-_WORDS = {bool: "true or false", int: "a whole number", str: "a text", timedelta: "a timedelta"}
+_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    timedelta: "a timedelta",
+}
 _MANY = (Sequence, Collection)
 
 
@@ -32,7 +40,7 @@ def checking_arguments(kind: type[_C]) -> type[_C]:
 
 
 def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Refuse flags, whole numbers, texts and times that are none: as a flag, the text "no" would mean yes."""
+    """Refuse flags, numbers, texts and times that are none: as a flag, the text "no" would mean yes."""
     parameters = inspect.signature(function).parameters
     declared = {name: one.annotation for name, one in parameters.items()}
     # What comes after these is refused by Python itself.
@@ -77,4 +85,6 @@ def _is_a(value: Any, kind: type) -> bool:
         # As JSON has it, 5.0 is a whole number.
         is_whole = isinstance(value, float | np.floating) and value.is_integer()
         return is_whole or (hasattr(value, "__index__") and not isinstance(value, bool | np.bool_))
+    if kind is float:
+        return isinstance(value, Real | Decimal) and not isinstance(value, bool)
     return isinstance(value, kind)

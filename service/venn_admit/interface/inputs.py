@@ -70,8 +70,11 @@ def label_source(data: Any, *, name: str | None, memory_budget: int) -> LabelSou
     if isinstance(data, (str, PathLike)):
         return LabelFile(Path(data), memory_budget)
     if isinstance(data, Mapping):
-        ids, labels = list(map(str, data)), list(data.values())
-        table = pa.table({"external_id": pa.array(ids, pa.string()), "label": _label_column(labels)})
+        try:
+            ids = pa.array(list(map(str, data)), pa.string())
+        except UNREADABLE as error:
+            raise InvalidInputError(f"labels: expected ids of exemplars: {error}") from error
+        table = pa.table({"external_id": ids, "label": _label_column(data.values())})
         return LabelTable(name or "labels", table, memory_budget)
     arrow = arrow_of(data, expected="labels by ids, a path, a pyarrow Table or a DataFrame")
     return LabelTable(name or "labels", arrow if isinstance(arrow, pa.Table) else arrow.read_all(), memory_budget)
@@ -103,7 +106,7 @@ def _label_column(labels: Iterable[Any]) -> pa.Array:
     scalars = (label.item() if getattr(label, "ndim", None) == 0 else label for label in labels)
     plain = [None if is_missing(label) else label for label in scalars]
     if any(isinstance(label, str) for label in plain):
-        return pa.array([None if label is None else str(label) for label in plain], pa.string())
+        plain = [None if label is None else str(label) for label in plain]
     try:
         return pa.array(plain)
     except UNREADABLE as error:

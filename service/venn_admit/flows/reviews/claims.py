@@ -1,12 +1,12 @@
 """Claims on points of the queue: taken, renewed and given back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.core.names import NAME_LENGTH_LIMIT, is_title
+from venn_admit.core.names import NAME_LENGTH_LIMIT, check_stored_id, is_title
 from venn_admit.core.reasons import Reason
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.reviews.possible import possible_classes
@@ -93,9 +93,10 @@ def renew(
     """Extend claims that still hold; return how many do. Others may have taken those that do not.
 
     Raises:
-        InvalidInputError: The name of the reviewer or the lease is out of range.
+        InvalidInputError: The name of the reviewer or the lease is out of range, or an id is none.
     """
     check_reviewer(reviewer)
+    check_ids(external_ids or ())
     _check_lease(lease_seconds)
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
@@ -113,9 +114,10 @@ def release(
         to_others: Whether the reviewer gets them again only after all else.
 
     Raises:
-        InvalidInputError: The name of the reviewer is invalid.
+        InvalidInputError: The name of the reviewer is invalid, or an id is none.
     """
     check_reviewer(reviewer)
+    check_ids(external_ids or ())
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         return reviews.release(connection, classifier, reviewer, external_ids, to_others=to_others)
@@ -139,6 +141,15 @@ def check_reviewer(reviewer: str) -> None:
     if not is_title(reviewer, NAME_LENGTH_LIMIT):
         expected = f"1 to {NAME_LENGTH_LIMIT} printable characters, without spaces around them"
         raise InvalidInputError(f"reviewer: expected {expected}, got {reviewer[:200]!a}")
+
+
+def check_ids(external_ids: Iterable[str]) -> None:
+    """Raise InvalidInputError unless points may have these ids."""
+    for external_id in external_ids:
+        try:
+            check_stored_id(external_id)
+        except ValueError as error:
+            raise InvalidInputError(f"ids: expected {error.args[0]}, got {error.args[1]}") from None
 
 
 def _check_lease(seconds: float) -> None:

@@ -8,10 +8,11 @@ import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
+from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelTable
 from venn_admit.files.labels import LabelRows
 from venn_admit.flows.data.label import label
-from venn_admit.flows.reviews.claims import MOST_DISAGREEMENTS, check_reviewer
+from venn_admit.flows.reviews.claims import MOST_DISAGREEMENTS, check_ids, check_reviewer
 from venn_admit.layer.contributions import without_prediction
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
@@ -46,10 +47,12 @@ def give(
         resolves: Whether these labels end disagreements about their points.
 
     Raises:
-        InvalidInputError: The name of the reviewer is invalid, there is no label, or one is of no class.
+        InvalidInputError: The name of the reviewer is invalid, there is no label, an id is none, or a label is of no
+            class.
         NotFoundError: An id is stored for no generation of the classifier.
     """
     check_reviewer(reviewer)
+    check_ids(labels)
     columns = {"external_id": pa.array(list(labels), pa.string()), "label": _column(list(labels.values()))}
     found: list[Reviewed] = []
 
@@ -68,7 +71,10 @@ def _column(given: Sequence[str | int]) -> pa.Array:
     """Labels as numbers if all are, since a text of digits may be the name of another class; else as texts."""
     if given and all(type(one) is int and one in range(2**31) for one in given):
         return pa.array(given, pa.int64())
-    return pa.array(list(map(str, given)), pa.string())
+    try:
+        return pa.array(list(map(str, given)), pa.string())
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"labels: expected text that UTF-8 can encode, got {error.object[:80]!a}") from error
 
 
 def _with_documents(connection: Connection, classifier: Classifier, rows: LabelRows) -> LabelRows:
