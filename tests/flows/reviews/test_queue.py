@@ -29,7 +29,7 @@ from venn_admit.flows.reviews.labels import disagreements, give
 from venn_admit.flows.reviews.tools import push
 from venn_admit.labelling.tool import LabellingTool
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars import classifiers, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.reviews import reviews
 from venn_admit_client.records import Reviewed, ReviewPoint
@@ -438,6 +438,22 @@ def test_what_is_refused(scored: Bench) -> None:
         give(scored.engine, NAME, "anna", {"tweet-0": "class 2"})
     with pytest.raises(NotFoundError, match="no exemplar 'nothing'"):
         give(scored.engine, NAME, "anna", {"nothing": 1})
+    for one, expected in (("\ud800", "text that UTF-8 can encode"), ("\0", "text without NUL"), ("", "1 to 1,000")):
+        with pytest.raises(InvalidInputError, match=f"ids: expected {expected}"):
+            give(scored.engine, NAME, "anna", {one: 1})
+        for asked in (renew, release):
+            with pytest.raises(InvalidInputError, match=f"ids: expected {expected}"):
+                asked(scored.engine, NAME, "anna", [one])
+    with pytest.raises(InvalidInputError, match="labels: expected text that UTF-8 can encode"):
+        give(scored.engine, NAME, "anna", {"tweet-0": "\ud800"})
+    with pytest.raises(NotFoundError, match=r"^sheet\.csv: classifier 'reviews' has no exemplar 'nothing'$"):
+        record(
+            scored.engine,
+            NAME,
+            "sheet.csv",
+            [GivenLabels("anna", {"tweet-0": "1"}), GivenLabels("berta", {"tweet-1": "1", "nothing": "1"})],
+            reviewer="anna",
+        )
     assert scored.value("SELECT count(*) FROM review_label") == 0
 
 
@@ -449,6 +465,20 @@ def test_labels_of_files_are_names_before_they_are_numbers(scored: Bench) -> Non
         "SELECT external_id, given.label FROM review_label AS given INNER JOIN exemplar ON exemplar.id = exemplar_id"
     )
     assert {row.external_id: row.label for row in found} == {"tweet-1": 0, "tweet-2": 0, "tweet-3": 1}
+
+
+def test_labels_that_come_back_again_after_a_switch_are_known(scored: Bench) -> None:
+    given = [GivenLabels("anna", {"tweet-1": "1", "tweet-2": "1"}), GivenLabels("berta", {"tweet-1": "0"})]
+    record(scored.engine, NAME, "sheet.csv", given, reviewer="anna")
+    made = create_generation(scored.engine, NAME)
+    for name in (NAME, f"{NAME}@2"):
+        assert record(scored.engine, name, "sheet.csv", given, reviewer="anna") == []
+    with transaction(scored.engine) as connection:  # as a switch does, which asks for a calibration
+        generations.make_current(connection, classifiers.by_name(connection, NAME), made)
+    assert record(scored.engine, NAME, "sheet.csv", given, reviewer="anna") == []
+    given = [GivenLabels("anna", {"tweet-1": "1", "tweet-2": "0"}), given[1]]
+    (done,) = record(scored.engine, NAME, "sheet.csv", given, reviewer="anna")
+    assert (done.reviewer, done.rows, done.corrected) == ("anna", 1, 1)
 
 
 class Shelf(LabellingTool):

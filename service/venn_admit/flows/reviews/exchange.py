@@ -15,6 +15,7 @@ from venn_admit.flows.reviews.claims import check_reviewer, claim
 from venn_admit.flows.reviews.labels import give
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.labels import unknown_exemplar
 from venn_admit.store.reviews import reviews
 from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
 from venn_admit_client.records import Claims, Reviewed
@@ -59,7 +60,7 @@ def import_labels(
 
     Raises:
         InvalidInputError: The file is invalid, or a label is of no class; nothing is recorded then.
-        NotFoundError: An id is stored for no generation; labels of reviewers before are recorded then.
+        NotFoundError: An id is stored for no generation; nothing is recorded then.
     """
     given = read_labels_of_reviewers(path, wanted)
     return record(engine, name, str(path), given, reviewer=reviewer, memory_budget=memory_budget)
@@ -82,7 +83,10 @@ def record(
             check_reviewer(who)
             numbers = _numbers(place, classifier.class_names, labels)
             known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
-            new.append((who, {one: number for one, number in numbers.items() if known.get(one) != number}))
+            unknown = next((one for one in labels if one not in known), None)
+            if unknown is not None:
+                raise unknown_exemplar(classifier.name, unknown, where=f"{place}: ")
+            new.append((who, {one: number for one, number in numbers.items() if known[one] != number}))
     return [give(engine, name, who, labels, memory_budget=memory_budget) for who, labels in new if labels]
 
 

@@ -53,6 +53,6 @@ def pull(
     Raises:
         InvalidInputError: The tool refuses, or a label is of no class; nothing is recorded then.
         VennAdmitError: The tool cannot be reached, or fails; nothing is recorded then.
-        NotFoundError: An id is stored for no generation; labels of reviewers before are recorded then.
+        NotFoundError: An id is stored for no generation; nothing is recorded then.
     """
     return record(engine, name, tool.place, tool.labels(), reviewer=reviewer, memory_budget=memory_budget)

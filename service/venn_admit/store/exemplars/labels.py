@@ -49,9 +49,9 @@ class LabelEvent:
     split: Split
 
 
-def unknown_exemplar(name: str, external_id: str) -> NotFoundError:
-    """Return the error that a classifier has no exemplar of an id."""
-    message = f"classifier {name!r} has no exemplar {external_id!r}"
+def unknown_exemplar(name: str, external_id: str, where: str = "") -> NotFoundError:
+    """Return the error that a classifier has no exemplar of an id; where: what the message begins with."""
+    message = f"{where}classifier {name!r} has no exemplar {external_id!r}"
     return NotFoundError(message, code=Code.UNKNOWN_EXEMPLAR, classifier=name, exemplar=external_id)
 
 

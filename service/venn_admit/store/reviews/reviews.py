@@ -135,12 +135,12 @@ def drawn_of_documents(
 
 def newest_of_reviewer(
     connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str]
-) -> dict[str, int]:
-    """Return the newest label that a reviewer gave of each of some exemplars.
+) -> dict[str, int | None]:
+    """Return the newest label that a reviewer gave of each of some exemplars that any generation has.
 
-    Those are left out whose label was corrected, or taken back, since reviewers gave theirs.
+    It is None if there is none, or if the exemplar's was corrected, or taken back, since reviewers gave theirs.
     """
-    parameters = {**_of(classifier, reviewer), "external_ids": list(external_ids)}
+    parameters = {**_of(classifier, reviewer), "first_id": classifier.first_id, "external_ids": list(external_ids)}
     rows = execute(connection, "reviews.newest_of_reviewer", **parameters)
     return {row.external_id: row.label for row in rows}
 

@@ -440,25 +440,51 @@ WHERE
     AND draw.is_drawn;
 
 -- name: newest_of_reviewer
--- The newest label that a reviewer gave of each of some exemplars, unless that of any reviewer was corrected or taken
--- back in another way since.
-SELECT DISTINCT ON (exemplar.external_id)
-    exemplar.external_id,
-    label.label
-FROM exemplar
-INNER JOIN review_label AS label ON exemplar.id = label.exemplar_id
-WHERE
-    exemplar.classifier_id = :classifier_id
-    AND exemplar.external_id = ANY(:external_ids)
-    AND label.reviewer = :reviewer
-    AND exemplar.label = (
-        SELECT newest.label
-        FROM review_label AS newest
-        WHERE newest.exemplar_id = exemplar.id
-        ORDER BY newest.id DESC
+-- The newest label that a reviewer gave of each of some exemplars that any generation of a classifier has; null if
+-- there is none, or if that of any reviewer was corrected or taken back in another way since. If several
+-- generations have it, that of the classifier counts, or else that of the newest.
+WITH stored AS (
+    SELECT DISTINCT ON (exemplar.external_id)
+        exemplar.id,
+        exemplar.external_id,
+        exemplar.label
+    FROM classifier
+    INNER JOIN exemplar ON classifier.id = exemplar.classifier_id
+    WHERE
+        coalesce(classifier.original_id, classifier.id) = :first_id
+        AND classifier.deleting_since IS NULL
+        AND exemplar.external_id = ANY(:external_ids)
+    ORDER BY
+        exemplar.external_id ASC,
+        (classifier.id = :classifier_id) DESC,
+        classifier.generation DESC
+)
+
+SELECT
+    stored.external_id,
+    CASE WHEN stored.label = newest.label THEN own.label END AS label
+FROM stored
+LEFT JOIN
+    LATERAL (
+        SELECT given.label
+        FROM review_label AS given
+        WHERE given.exemplar_id = stored.id
+        ORDER BY given.id DESC
         LIMIT 1
-    )
-ORDER BY exemplar.external_id ASC, label.id DESC;
+    ) AS newest
+    ON TRUE
+LEFT JOIN
+    LATERAL (
+        SELECT given.label
+        FROM review_label AS given
+        WHERE
+            given.exemplar_id = stored.id
+            AND given.reviewer = :reviewer
+        ORDER BY given.id DESC
+        LIMIT 1
+    ) AS own
+    ON TRUE
+ORDER BY stored.external_id;
 
 -- name: disagreements
 -- Exemplars of a classifier about which reviewers disagree, all or some: the newest labels of two of them differ, and
