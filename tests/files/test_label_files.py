@@ -60,6 +60,11 @@ def test_class_names_and_whole_floats_are_labels(tmp_path: Path) -> None:
     assert (rows.external_ids, rows.labels.tolist()) == (["1", "2"], [1, -1])
 
 
+def test_a_name_may_have_blanks_around_it(tmp_path: Path) -> None:
+    path = csv(tmp_path, "external_id,label\na, one\nb,one\nc, two \nd, 1 \n")
+    assert read_labels(path, LabelRules((" one", "one", "two"), "random")).labels.tolist() == [0, 1, 2, 1]
+
+
 def test_a_text_that_means_two_classes_is_refused(tmp_path: Path) -> None:
     path = csv(tmp_path, "external_id,label\na,1\n")
     with pytest.raises(InvalidInputError, match=r"row 0, label: .* the number of one class and the name of another"):

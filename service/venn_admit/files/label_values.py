@@ -40,7 +40,12 @@ class ClassNumbers:
         self.expected = f"a class number 0..{class_count - 1}" + (f" or a class name ({shown})" if shown else "")
 
     def of(self, value: object) -> int:
-        """Return the class that a value names. Raises ValueError(expected, got) if it names none, or more than one."""
+        """Return the class that a value names, with blanks around it if the name itself has none.
+
+        Raises ValueError(expected, got) if it names none, or more than one.
+        """
+        if isinstance(value, str) and value not in self._number_of:
+            value = value.strip()
         number = _whole_number(value)
         by_number = {number} if number is not None and 0 <= number < self._class_count else set()
         by_name = {self._number_of[value]} if isinstance(value, str) and value in self._number_of else set()

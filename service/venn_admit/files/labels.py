@@ -217,17 +217,15 @@ def _labels(place: Place, values: list[Any], rules: LabelRules) -> IntArray:
     classes = ClassNumbers(len(rules.class_names), rules.class_names)
     labels = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values):
-        stripped = value.strip() if isinstance(value, str) else value
-        if stripped in (None, "") or (
-            isinstance(value, float) and math.isnan(value)
-        ):  # pandas writes a missing label as NaN
+        is_blank = value is None or (isinstance(value, str) and not value.strip())
+        if is_blank or (isinstance(value, float) and math.isnan(value)):  # pandas writes a missing label as NaN
             if not rules.retract:
                 remedy = "leave the row out, or ask for such labels to be retracted"
                 raise input_error(place, f"row {row}, label", "a label", "nothing", remedy, Code.LABEL_MISSING)
             labels[row] = UNKNOWN_LABEL
             continue
         try:
-            labels[row] = classes.of(stripped)
+            labels[row] = classes.of(value)
         except ValueError as error:
             raise input_error(place, f"row {row}, label", *error.args) from None
     return labels

@@ -458,8 +458,8 @@ def test_what_is_refused(scored: Bench) -> None:
 
 
 def test_labels_of_files_are_names_before_they_are_numbers(scored: Bench) -> None:
-    change(scored, "UPDATE classifier SET class_names = '{1,two}'")
-    given = GivenLabels("anna", {"tweet-1": "1", "tweet-2": "0", "tweet-3": "two"})
+    change(scored, """UPDATE classifier SET class_names = '{1," two"}'""")
+    given = GivenLabels("anna", {"tweet-1": "1", "tweet-2": "0", "tweet-3": " two"})
     record(scored.engine, NAME, "sheet.csv", [given], reviewer="anna")
     found = scored.rows(
         "SELECT external_id, given.label FROM review_label AS given INNER JOIN exemplar ON exemplar.id = exemplar_id"

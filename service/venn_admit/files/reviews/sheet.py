@@ -68,8 +68,8 @@ def _rows(place: str, text: str) -> Iterator[OneLabel]:
                 f"{place}: row {number}: expected {len(names)} values, got {len(names) + len(beyond)}; put a text that "
                 "holds the separator in double quotes"
             )
-        label = (row["label"] or "").strip()
-        if not label:
+        label = row["label"] or ""
+        if not label.strip():
             continue
         where, external_id = f"{place}: row {number}, external_id", row["external_id"] or ""
         try:
