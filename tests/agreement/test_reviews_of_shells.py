@@ -216,5 +216,7 @@ def test_every_shell_states_by_which_rule_points_are_drawn(shells: Shells) -> No
     assert [one.rule for one in (shells.here.audits(), shells.there.audits())] == [rule, rule]
     for wrong in (["--rejected", "0.3"], ["--class", "red=0.2"], ["--off", "--rejected", "0.3"]):
         check_refusal(shells.program("audits", NAME, *wrong), 2, "expected --rate beside")
+    twice = shells.program("audits", NAME, "--rate", "0.1", "--class", "red=0.2", "--class", "red=0.3")
+    check_refusal(twice, 2, "expected every class once, got 'red' twice")
     assert run()["rule"] == rule
     assert run("--off")["rates"] is None

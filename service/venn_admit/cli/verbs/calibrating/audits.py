@@ -43,16 +43,21 @@ def audits(
         raise InvalidInputError(f"expected --rate beside {beside}, got {'--off' if off else 'none'}; {remedy}")
     engine = open_session().engine
     if off or rate is not None:
-        classes = dict(_class_rate(one) for one in class_rates or ())
+        classes = _class_rates(class_rates or [])
         shown = set_audits(engine, name, rate=rate, classes=classes, rejected=1.0 if rejected is None else rejected)
     else:
         shown = show_audits(engine, name)
     print_result(as_json, json_of(shown), *audits_lines(shown))
 
 
-def _class_rate(given: str) -> tuple[str, float]:
-    of_class, _, rate = given.rpartition("=")
-    try:
-        return of_class, float(rate)
-    except ValueError:
-        raise InvalidInputError(f"--class: expected CLASS=RATE, such as spam=0.2, got {given!r}") from None
+def _class_rates(given: list[str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for one in given:
+        of_class, _, rate = one.rpartition("=")
+        if of_class in found:
+            raise InvalidInputError(f"--class: expected every class once, got {of_class!r} twice")
+        try:
+            found[of_class] = float(rate)
+        except ValueError:
+            raise InvalidInputError(f"--class: expected CLASS=RATE, such as spam=0.2, got {one!r}") from None
+    return found
