@@ -34,7 +34,7 @@ def stored_of(of: type[Stored], answers: Iterable[Mapping[str, Any]]) -> Stored:
         for name, value in answer.items():
             if name == "recalibrations_due":
                 total[name] = max(value, total.get(name, 0))
-            elif name == "training_waiting":  # earlier ones are counted in it
+            elif name in ("training_waiting", "ignored"):  # the last says what all have
                 total[name] = value
             elif isinstance(value, Mapping):
                 total[name] = Counter(total.get(name, {})) + Counter(value)

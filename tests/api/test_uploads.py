@@ -116,7 +116,9 @@ def test_labels_are_recorded_as_from_the_command_line(service: Service, tmp_path
     again = send(service, f"{OWN}/labels/file", file.read_bytes(), PARQUET, selection="random").json()
     assert again["rows"] == 1
     stream = send(service, f"{OWN}/labels/file", as_arrow(file), ARROW_STREAM).json()
-    assert (stream["rows"], stream["unchanged"]) == (1, 1)
+    assert (stream["rows"], stream["unchanged"], stream["ignored"]) == (1, 1, [])
+    misspelled = b"external_id,label,Selection\nheld-out-1,2,selected\n"
+    assert send(service, f"{OWN}/labels/file", misspelled, CSV).json()["ignored"] == ["Selection"]
     assert spooled(service) == []
 
 

@@ -132,7 +132,8 @@ def test_a_classifier_from_tables_to_recalibrated_decisions(connection: Connecti
     pa_csv.write_csv(labels, file)
     assert made.label(file).corrected == 1
     assert made.label(labels).unchanged == 2
-    assert made.label(labels.to_pandas()).unchanged == 2
+    noted = made.label(labels.to_pandas().assign(note="checked"))
+    assert (noted.unchanged, noted.ignored) == (2, ("note",))
     (again,) = made.recalibrate()
     assert first.id is not None
     assert again > first.id

@@ -78,7 +78,7 @@ class Labelling:
             because they were drawn at random earlier.
         in_other_generations: Labels recorded for the same exemplars of other generations.
         recalibrations_due: How many settings should be recalibrated for it.
-        ignored: Columns of the table that were not read; over HTTP it does not say.
+        ignored: Columns of the table that were not read.
     """
 
     rows: int = member(1)
@@ -95,7 +95,7 @@ class Labelling:
     recalibrations_due: int = member(1)
     reviewed: int = member(0, repr=False)
     not_drawn: int = member(0, repr=False)
-    ignored: tuple[str, ...] = field(default=(), repr=False)
+    ignored: tuple[str, ...] = member(["note"], default=(), repr=False)
 
 
 @record
