@@ -218,5 +218,9 @@ def test_every_shell_states_by_which_rule_points_are_drawn(shells: Shells) -> No
         check_refusal(shells.program("audits", NAME, *wrong), 2, "expected --rate beside")
     twice = shells.program("audits", NAME, "--rate", "0.1", "--class", "red=0.2", "--class", "red=0.3")
     check_refusal(twice, 2, "expected every class once, got 'red' twice")
+    for one in (shells.here, shells.there):
+        for others in ({"rejected": 0.3}, {"classes": {"red": 0.2}}):
+            with pytest.raises((venn_admit.InvalidInputError, client.InvalidInputError), match="that of admitted"):
+                one.audit(None, **others)
     assert run()["rule"] == rule
     assert run("--off")["rates"] is None

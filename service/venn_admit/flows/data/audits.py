@@ -40,8 +40,11 @@ def set_audits(
         rejected: That of rejected points, in [0, 1].
 
     Raises:
-        InvalidInputError: A rate is out of range, or a class is unknown.
+        InvalidInputError: A rate is out of range, a class is unknown, or there are other rates without that of admitted
+            points.
     """
+    if rate is None and (classes or rejected != 1.0):
+        raise InvalidInputError("rates of audits: expected that of admitted points beside others, got none; state it")
     with transaction(engine) as connection:
         # A generation that is added meanwhile takes over the newest rule.
         generations = exemplars.lock_ingestion_of_all(connection, classifiers.by_name(connection, name))
