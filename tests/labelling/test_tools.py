@@ -264,6 +264,8 @@ def test_too_long_an_answer_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None
         ("ftp://host/projects/1", LEGACY, "got 'ftp://host/projects/1'"),
         ("https:///projects/1", LEGACY, "address: expected"),
         ("https://host:port/projects/1", LEGACY, "address: expected"),
+        ("https://studio..host/projects/1", LEGACY, "address: expected"),
+        ("https://host/projects/1/\ud800", LEGACY, "address: expected"),
         ("https://me:hunter2@host/projects/1", LEGACY, "address: expected one without a user and a password"),
         ("https://host/projects/1", "a\nb", "token: expected the text that the tool shows"),
         ("https://host/projects/1", " ", "token: expected the text that the tool shows"),

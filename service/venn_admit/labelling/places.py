@@ -23,7 +23,8 @@ def tool_at(address: str, token: str) -> LabellingTool:
     """
     try:
         url = httpx.URL(address)
-    except httpx.InvalidURL as error:
+        url.host.encode("idna")  # as a connection does
+    except (httpx.InvalidURL, UnicodeError) as error:
         raise InvalidInputError(f"address: expected {_EXPECTED}; correct it") from error
     if url.userinfo:
         raise InvalidInputError("address: expected one without a user and a password; leave them out")
