@@ -120,6 +120,7 @@ def test_an_empty_label_takes_one_back_where_that_is_asked_for(tmp_path: Path) -
         ("external_id,label\na\n", "row 0: expected 2 values, got 1"),
         ("external_id,label\na,1\nb,2\nc,0,red\n", "row 2: expected 2 values, got 3"),
         ("external_id;label\na;1\n", "columns: expected .*; separate them by commas"),
+        ("external_id\tlabel\na\t1\n", "columns: expected .*; separate them by commas"),
         ("", "columns: expected .*, got none"),
     ],
 )
