@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,30 @@ def test_a_claim_ends_with_its_lease(scored: Bench) -> None:
     assert [one.id for one in holding(scored.engine, NAME, "berta").points] == ids[1:]
     assert disagreements(scored.engine, NAME) == []
     assert give(scored.engine, NAME, "berta", {ids[0]: "class 1"}).points[0].disagrees
+
+
+def test_who_waits_for_a_point_holds_none_after_it(scored: Bench) -> None:
+    """Each of two that held what the other waits for would be a deadlock."""
+    claim(scored.engine, NAME, "berta", count=3)
+    of_berta = "FROM review_point INNER JOIN exemplar ON exemplar.id = exemplar_id WHERE reviewer = 'berta' ORDER BY id"
+    first, *others = scored.rows(f"SELECT id, external_id {of_berta}")
+    give(scored.engine, NAME, "berta", {first.external_id: "class 1"})
+    release(scored.engine, NAME, "berta")
+    claim(scored.engine, NAME, "anna", count=2)
+    claim(scored.engine, NAME, "anna", again=True)  # so that the first point is the last in the table
+    keys = [one.id for one in others]
+    # The first point has this label already, so that nothing but its claim changes.
+    labels = {one.external_id: "class 1" for one in (*others, first)}
+    for asked in (renew, release, partial(give, labels=labels)):
+        with ThreadPoolExecutor(1) as pool:
+            with transaction(scored.engine) as connection:
+                lock = text("SELECT FROM review_point WHERE exemplar_id = ANY(:keys) FOR UPDATE NOWAIT")
+                connection.execute(lock, {"keys": [first.id]})
+                done = pool.submit(asked, scored.engine, NAME, "anna")
+                wait_until(lambda: scored.value("SELECT count(*) FROM pg_locks WHERE NOT granted"), "it waits")
+                connection.execute(lock, {"keys": keys})
+            done.result(PATIENCE_SECONDS)
+        claim(scored.engine, NAME, "anna", count=2)
 
 
 def test_the_queue_begins_with_what_is_due_and_what_is_nearly_admitted(scored: Bench) -> None:

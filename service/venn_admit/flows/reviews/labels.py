@@ -87,6 +87,7 @@ def _with_documents(connection: Connection, classifier: Classifier, rows: LabelR
             selections |= {one.external_id: _NOT_YET for one in drawn if one not in others}
         else:
             labels |= {one.external_id: one.label for one in others if not one.is_reviewed}
+    reviews.lock_points(connection, classifier, list(labels))
     return replace(
         rows,
         external_ids=list(labels),

@@ -105,6 +105,11 @@ def offer_left(connection: Connection, classifier: Classifier, reviewer: str, *,
     execute(connection, "reviews.offer_left", **_of(classifier, reviewer), count=count, again=again)
 
 
+def lock_points(connection: Connection, classifier: Classifier, external_ids: Sequence[str]) -> None:
+    """Keep others from changing the points of exemplars, in every generation, until the transaction ends."""
+    execute(connection, "reviews.lock_points", first_id=classifier.first_id, external_ids=list(external_ids))
+
+
 def add_labels(
     connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str], *, resolves: bool
 ) -> None:

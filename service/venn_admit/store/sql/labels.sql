@@ -108,7 +108,17 @@ WHERE
 
 -- name: settle_reviews
 -- Let exemplars wait for reviewers no longer, or again if their label was taken back. Drawn ones wait for a label that
--- counts for the draw.
+-- counts for the draw. Others wait for several of them in the same order.
+WITH changed AS (
+    SELECT
+        review_point.exemplar_id,
+        given.label
+    FROM unnest(:exemplar_ids ::bigint[], :labels ::integer[]) AS given (id, label)
+    INNER JOIN review_point ON given.id = review_point.exemplar_id
+    ORDER BY review_point.exemplar_id
+    FOR UPDATE OF review_point
+)
+
 UPDATE review_point
 SET
     done_at = CASE
@@ -129,8 +139,8 @@ SET
     reviewer = NULL,
     claimed_at = NULL,
     lease_until = NULL
-FROM unnest(:exemplar_ids ::bigint[], :labels ::integer[]) AS changed (id, label)
-WHERE review_point.exemplar_id = changed.id;
+FROM changed
+WHERE review_point.exemplar_id = changed.exemplar_id;
 
 -- name: labels_of_other_generations
 -- The ledgers that exemplars of other generations of a classifier have, of those that it does not have itself.
