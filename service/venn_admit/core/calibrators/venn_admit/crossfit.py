@@ -186,6 +186,7 @@ class AdmitParts:
 
         Args:
             sets: Those of `sets`.
+            kappas: Numbers of points, each at least 1.
             reference_size: The number of points that they were made from.
 
         Returns:
