@@ -7,7 +7,7 @@ decision by all names of its classifier: of 234,000, that took 34 s of a process
 
 from alembic import op
 
-from venn_admit.store.database.routines import routine_statements, table_statements
+from venn_admit.store.database.routines import changed_comments, former_comments, routine_statements
 
 revision = "0112"
 down_revision = "0111"
@@ -28,8 +28,6 @@ COMMENTS = {
         "When labels were corrected so that it no longer stands, or the monitor was started again; or null."
     ),
 }
-# Where the former comments stand.
-FORMER = ("views/calibration_v2", "views/alarm_v1", "views/audit_v1"), ("baseline/access", "baseline/monitors")
 
 
 def upgrade() -> None:
@@ -37,19 +35,19 @@ def upgrade() -> None:
     op.execute("SET LOCAL statement_timeout = '10min'")
     for view in VIEWS:
         replace(f"{view}_since_{revision}")
-    for column, comment in COMMENTS.items():
-        op.execute(f"COMMENT ON COLUMN {column} IS '{comment}'")
+    for statement in changed_comments(COMMENTS):
+        op.execute(statement)
 
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL statement_timeout = '10min'")
-    views, tables = FORMER
-    former = [statement for view in views for statement in routine_statements(view)]
-    former += [statement for room in tables for statement in table_statements(room)]
-    for statement in former:
-        if statement.startswith(tuple(f"COMMENT ON COLUMN {column} " for column in COMMENTS)):
-            op.execute(statement)
+    views, tables = (
+        ("views/calibration_v2", "views/alarm_v1", "views/audit_v1"),
+        ("baseline/access", "baseline/monitors"),
+    )
+    for statement in former_comments(COMMENTS, views=views, tables=tables):
+        op.execute(statement)
     for view in reversed(VIEWS):
         replace(view)
 

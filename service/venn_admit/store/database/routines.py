@@ -6,7 +6,7 @@ or function is for, and a comment above a column of the last SELECT, or of RETUR
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,6 +78,22 @@ def routine_statements(path: str, *, replace: bool = False) -> Iterator[str]:
         # The columns of a function have no comments of their own.
         meanings = [f"{column.name}: {column.comment}" for column in routine.columns]
         yield f"COMMENT ON FUNCTION {routine.name} IS {_quoted(chr(10).join([routine.purpose, *meanings]))}"
+
+
+def changed_comments(comments: Mapping[str, str]) -> Iterator[str]:
+    """Yield the statements that give other comments to columns, which are named with schema and table."""
+    for column, comment in comments.items():
+        yield f"COMMENT ON COLUMN {column} IS {_quoted(comment)}"
+
+
+def former_comments(columns: Iterable[str], *, views: Sequence[str] = (), tables: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the statements that give columns the comments of the files that first had them.
+
+    views: paths as in `routine_statements`. tables: paths as in `table_statements`.
+    """
+    beginnings = tuple(f"COMMENT ON COLUMN {column} " for column in columns)
+    for statements in (*map(routine_statements, views), *map(table_statements, tables)):
+        yield from (statement for statement in statements if statement.startswith(beginnings))
 
 
 def oldest_program(revision: str) -> str:
