@@ -109,6 +109,13 @@ class Code(StrEnum):
         "calibration",
     )
     UNKNOWN_EXEMPLAR = "unknown-exemplar", "not-found", "No exemplar has this id.", "classifier", "exemplar"
+    NOTHING_TO_FORGET = (
+        "nothing-to-forget",
+        "not-found",
+        "Nothing is stored under an id that is to be forgotten.",
+        "classifier",
+        "exemplar",
+    )
     UNKNOWN_DECISION = "unknown-decision", "not-found", "No decision has this number.", "decision"
     REMOVED_DECISION = "removed-decision", "not-found", "The decision was removed.", "decision"
     UNKNOWN_JOB = "unknown-job", "not-found", "No job has this number.", "job"

@@ -87,6 +87,7 @@ ADVICE: Mapping[Code, tuple[tuple[str, Step], ...]] = {
     Code.GENERATION_IN_USE: (("{} switches to another", Step(Verb.SWITCH_GENERATION, generation=Blank("GENERATION"))),),
     Code.JOBS_RUNNING: (("{} cancels the first", Step(Verb.CANCEL_JOB)),),
     Code.TRAINING_ROWS: (("{} takes them all the same", Step(Verb.ADD_ARGUMENT, allow_training_rows=True)),),
+    Code.NOTHING_TO_FORGET: (("{} leaves such ids out", Step(Verb.ADD_ARGUMENT, missing_ok=True)),),
     Code.EXTRACTOR_DIFFERS: (
         ("{} adds it", Step(Verb.ADD_GENERATION, extractor=Blank("VERSION"))),
         ("without exemplars, {} corrects it", Step(Verb.STATE_EXTRACTOR, extractor=Blank("VERSION"))),

@@ -12,7 +12,7 @@ def test_exemplars_are_forgotten(service: Service) -> None:
     path, body = f"{OWN}/exemplars/forget", {"ids": ["held-out-3", "train-1"]}
     check_problem(service.post(path, body, key=Scope.WRITE), 403, "forbidden")
     check_problem(service.post(path, {}), 422, "invalid-input", "expected 1 to 100,000 ids")
-    problem = check_problem(service.post(path, {"ids": ["held-out-3", "nobody"]}), 404, "unknown-exemplar")
+    problem = check_problem(service.post(path, {"ids": ["held-out-3", "nobody"]}), 404, "nothing-to-forget")
     assert "nothing was removed" in problem.detail
     would = service.post(path, {**body, "dry_run": True}).json()
     assert (would["is_done"], would["exemplars"], would["jobs"]) == (False, 2, [])

@@ -29,7 +29,7 @@ def test_what_is_refused_changes_nothing(own_calibrated: Program, tmp_path: Path
             (("forget", NAME, "--yes"), 2, "expected --id, --document or --file"),
             (("forget", NAME, "--id", "held-out-3"), 2, "expected --yes"),
             (("delete", NAME), 2, "expected --yes"),
-            (("forget", NAME, "--id", "nobody", "--yes"), 3, "has no exemplar or document 'nobody'"),
+            (("forget", NAME, "--id", "nobody", "--yes"), 3, "correct the ids; `--missing-ok` leaves such ids out"),
             (("forget", NAME, "--file", empty, "--yes"), 2, "expected an id a line, got none"),
             (("forget", NAME, "--file", tmp_path / "none.txt", "--yes"), 2, "cannot be read as text"),
             (("delete", f"{NAME}@1", "--yes"), 2, "is the current one"),

@@ -209,9 +209,8 @@ def _unknown(classifier: Classifier, unknown: list[str]) -> NotFoundError:
     more = f" and {len(unknown) - _SHOWN_IDS:,} more" if len(unknown) > _SHOWN_IDS else ""
     return NotFoundError(
         f"classifier {classifier.shared_name!r} has no exemplar or document "
-        f"{', '.join(map(repr, unknown[:_SHOWN_IDS]))}{more}; nothing was removed: correct the ids, or have those that "
-        "are missing left out",
-        code=Code.UNKNOWN_EXEMPLAR,
+        f"{', '.join(map(repr, unknown[:_SHOWN_IDS]))}{more}; nothing was removed: correct the ids",
+        code=Code.NOTHING_TO_FORGET,
         classifier=classifier.shared_name,
         exemplar=unknown[0],
     )
