@@ -59,6 +59,13 @@ def test_settings_are_columns() -> None:
         assert comment == f"{about(name)}." or not declared.added
 
 
+def test_the_history_compares_every_setting(engine: Engine) -> None:
+    with engine.connect() as connection:
+        view = connection.execute(text("SELECT pg_get_viewdef('venn_admit.snapshot_change_v1'::regclass)")).scalar_one()
+    missing = [name for name in ALL_DECLARED if f"asked.{column_of(name)}" not in view]
+    assert missing == [], "define snapshot_change_v1 again, with these"
+
+
 def rules() -> Iterator[tuple[str, str]]:
     """The range of each setting that was added, as it is declared, by the name of its check."""
     for name, declared in ALL_DECLARED.items():
