@@ -280,7 +280,7 @@ def default_text(found: ComparedSettings) -> str | None:
     if not found.foretold:
         return None
     default = found.foretold[0]
-    certifies = "certifies nothing, or less than the softmax admits, and the average promise takes its place"
+    certifies = "certifies nothing, or too little, so the average promise takes its place"
     if default.certified is not None:
         certifies = f"certifies {' and '.join(map(str, default.certified))} classes"
     figures = _with_lowest(share_text(default.admission.admitted.share), default.admission, found)
