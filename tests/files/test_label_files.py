@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -39,6 +40,15 @@ def test_csv_in_another_encoding(tmp_path: Path, encoding: str) -> None:
     path = csv(tmp_path, "")
     path.write_bytes("external_id,label\né,1\n".encode(encoding))
     with pytest.raises(InvalidInputError, match=r"got UnicodeDecodeError: .*in another encoding, save it as UTF-8"):
+        read(path)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_file_whose_name_is_not_utf_8(tmp_path: Path, suffix: str) -> None:
+    path, table = tmp_path / f"labels-\udcff.{suffix}", pa.table({"external_id": ["a"], "label": [1]})
+    with path.open("wb") as file:
+        pq.write_table(table, file) if suffix == "parquet" else pa_csv.write_csv(table, file)
+    with pytest.raises(InvalidInputError, match=r"its name is not UTF-8, rename it"):
         read(path)
 
 

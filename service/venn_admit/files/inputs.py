@@ -46,6 +46,8 @@ def reading(place: Place, kind: str, *damage: type[Exception]) -> Iterator[None]
         advice = "it may be truncated or damaged, write or copy it again"
         if isinstance(error, UnicodeDecodeError):
             advice = "it may be in another encoding, save it as UTF-8; or it is damaged"
+        elif isinstance(error, UnicodeEncodeError):
+            advice = "its name is not UTF-8, rename it"
         raise InvalidInputError(
             f"{place}: expected a readable {kind}, got {type(error).__name__}: {error}; {advice}"
         ) from error
