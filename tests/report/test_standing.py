@@ -10,6 +10,7 @@ from tests.core.calibrators.certified.laws import graded_points
 from tests.core.standing.test_standing import chain_of
 from venn_admit.core.calibrators.certified.certificate import NextChain
 from venn_admit.core.standing.certificate import standing_certificate
+from venn_admit.core.standing.chains import standing_chain
 from venn_admit.core.standing.state import advance, initial_state
 from venn_admit.report.calibration.cells.certified import outcome_text
 from venn_admit.report.standing import chain_payload, standing_text
@@ -55,3 +56,20 @@ def test_a_chain_that_has_ended_takes_no_further_labels() -> None:
     assert "the next" not in said
     assert said.endswith("thresholds. It has ended, and nothing is promised of what it decides now.")
     assert {one["documents_needed"] for one in chain_payload(found, has_ended=True)["classes"]} == {None}
+
+
+def test_a_chain_without_thresholds_says_that_the_next_one_is_to_be_begun() -> None:
+    proposing = graded_points(np.random.default_rng(7), 200)
+    wrong = replace(proposing, label=1 - proposing.predicted)
+    chain = standing_chain(wrong, class_count=2, alpha=0.1, level=0.05)
+    found = standing_certificate(
+        chain,
+        initial_state(chain),
+        number=1,
+        alpha=Decimal("0.1"),
+        confidence=Decimal("0.95"),
+        documents=0,
+        points=0,
+        proposing=200,
+    )
+    assert "no class has thresholds to certify, whatever labels come; they fix the next" in standing_text(found, "ab")

@@ -12,6 +12,9 @@ REMEDY = (
     "was chance, restart the monitor."
 )
 """What to do if labels refute what is certified."""
+NOTHING_TO_CERTIFY = (
+    "no class has thresholds to certify, whatever labels come; they fix the next chain, so begin it once there are more"
+)
 MOST_CLASSES = 20
 """At most this many classes of a certificate are shown; of both kinds, those with the largest p-values."""
 
@@ -43,9 +46,7 @@ def standing_text(certificate: Certificate, class_names: Sequence[str], *, has_e
     more = [f"{len(parts) - MOST_CLASSES} more classes"] if len(parts) > MOST_CLASSES else []
     ended = " It has ended, and nothing is promised of what it decides now." if has_ended else ""
     remedy = "" if has_ended or all(of.refuted is None for of in standing.classes) else REMEDY
-    come = (
-        f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or 'no class has thresholds to certify'}.{ended}{remedy}"
-    )
+    come = f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or NOTHING_TO_CERTIFY}.{ended}{remedy}"
     return come if has_ended or standing.following is None else f"{come} {following_text(certificate)}"
 
 
