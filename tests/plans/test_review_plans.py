@@ -1,6 +1,7 @@
 """A claim reads as many points as it takes, however many wait, and what a reviewer holds is looked up."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -59,17 +60,22 @@ def test_a_claim_reads_what_it_takes(engine: Engine) -> None:
         assert read([node for node in nodes if node.get("Index Name") == index], "review_point") == COUNT
 
 
-@pytest.mark.parametrize("name", ["held", "renew", "release"])
-def test_what_is_held_is_looked_up(engine: Engine, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "index"), [("held", "held_idx"), ("lock_held", "held_idx"), ("renew", "pkey"), ("release", "pkey")]
+)
+def test_what_is_held_is_looked_up(engine: Engine, name: str, index: str) -> None:
     of_reviewer = {"classifier_id": 2, "reviewer": "anna"}
-    parameters = {**of_reviewer, "lease_seconds": 60.0, "external_ids": None, "to_others": False}
+    parameters: dict[str, Any] = {**of_reviewer, "lease_seconds": 60.0, "external_ids": None, "to_others": False}
     with connect(engine) as connection:
         connection.execute(
             statement("reviews.claim"), {**of_reviewer, "count": COUNT, "lease_seconds": 60, "again": False}
         )
+        held = connection.execute(statement("reviews.lock_held"), {**of_reviewer, "external_ids": None})
+        parameters["exemplar_ids"] = list(held.scalars())
+        assert len(parameters["exemplar_ids"]) == COUNT
         nodes = explain(connection, str(statement(f"reviews.{name}")), parameters, analyze=True)
         connection.rollback()
-    assert {index for _, index in kinds(scans(nodes, "review_point"))} >= {"review_point_held_idx"}
+    assert {of for _, of in kinds(scans(nodes, "review_point"))} >= {f"review_point_{index}"}
     assert read(nodes, "review_point") <= 3 * COUNT
 
 

@@ -8,38 +8,44 @@ import numpy as np
 
 from tests.core.calibrators.certified.laws import graded_points
 from tests.core.standing.test_standing import chain_of
-from venn_admit.core.calibrators.certified.certificate import NextChain
+from venn_admit.core.calibrators.certified.certificate import Certificate, NextChain
 from venn_admit.core.standing.certificate import standing_certificate
-from venn_admit.core.standing.chains import standing_chain
-from venn_admit.core.standing.state import advance, initial_state
+from venn_admit.core.standing.chains import StandingChain, standing_chain
+from venn_admit.core.standing.state import State, advance, initial_state
 from venn_admit.report.calibration.cells.certified import outcome_text
 from venn_admit.report.standing import chain_payload, standing_text
+
+
+def certificate_of(chain: StandingChain, state: State, documents: int, **other: Any) -> Certificate:
+    """That of a first chain, fixed by 200 points, after some documents of one point."""
+    return standing_certificate(
+        chain,
+        state,
+        number=1,
+        alpha=Decimal("0.1"),
+        confidence=Decimal("0.95"),
+        documents=documents,
+        points=documents,
+        proposing=200,
+        **other,
+    )
 
 
 def test_what_was_certified_and_is_withdrawn_is_not_said_to_have_never_passed() -> None:
     chain = chain_of(7, 1)
     state = advance(chain, initial_state(chain), graded_points(np.random.default_rng(8), 1_000))
-    common: dict[str, Any] = {"number": 1, "alpha": Decimal("0.1"), "confidence": Decimal("0.95"), "proposing": 200}
-    before = standing_certificate(chain, initial_state(chain), documents=0, points=0, **common)
+    before = certificate_of(chain, initial_state(chain), 0)
     assert outcome_text(before, ("a", "b")).startswith("Not certified yet")
-    withdrawn = standing_certificate(chain, state, documents=1_000, points=1_000, withdrawn=(0, 1), **common)
+    withdrawn = certificate_of(chain, state, 1_000, withdrawn=(0, 1))
     assert outcome_text(withdrawn, ("a", "b")) == "What was certified is withdrawn, so everything is rejected."
-    one = standing_certificate(chain, state, documents=1_000, points=1_000, withdrawn=(0,), **common)
+    one = certificate_of(chain, state, 1_000, withdrawn=(0,))
     assert (one.is_withdrawn, one.policy is not None) == (False, True)
 
 
 def test_a_chain_that_has_ended_takes_no_further_labels() -> None:
     chain = chain_of(7, 1)
-    found = standing_certificate(
-        chain,
-        advance(chain, initial_state(chain), graded_points(np.random.default_rng(8), 1_000)),
-        number=1,
-        alpha=Decimal("0.1"),
-        confidence=Decimal("0.95"),
-        documents=1_000,
-        points=1_000,
-        proposing=200,
-    )
+    state = advance(chain, initial_state(chain), graded_points(np.random.default_rng(8), 1_000))
+    found = certificate_of(chain, state, 1_000)
     assert "the next in about" in standing_text(found, ("a", "b"))
     assert chain_payload(found, has_ended=False)["following"] is None
     assert found.standing is not None
@@ -62,14 +68,5 @@ def test_a_chain_without_thresholds_says_that_the_next_one_is_to_be_begun() -> N
     proposing = graded_points(np.random.default_rng(7), 200)
     wrong = replace(proposing, label=1 - proposing.predicted)
     chain = standing_chain(wrong, class_count=2, alpha=0.1, level=0.05)
-    found = standing_certificate(
-        chain,
-        initial_state(chain),
-        number=1,
-        alpha=Decimal("0.1"),
-        confidence=Decimal("0.95"),
-        documents=0,
-        points=0,
-        proposing=200,
-    )
+    found = certificate_of(chain, initial_state(chain), 0)
     assert "no class has thresholds to certify, whatever labels come; they fix the next" in standing_text(found, "ab")

@@ -19,66 +19,56 @@ SELECT
     point.moved,
     coalesce(calibration.knn_parameters_id <> before.knn_parameters_id, FALSE) AS other_parameters,
     coalesce(calibration.knn_parameters_id = before.knn_parameters_id AND point.moved > 0, FALSE) AS other_training,
-    array_remove(
-        ARRAY[
-            CASE WHEN asked.method <> calibrator.method THEN 'method' END,
-            CASE WHEN asked.alpha <> calibrator.alpha THEN 'alpha' END,
-            CASE WHEN asked.thresholds <> calibrator.thresholds THEN 'thresholds' END,
-            CASE WHEN asked.bin_edges <> calibrator.bin_edges THEN 'bins of q' END,
-            -- What the other method does not know is no difference.
-            CASE WHEN asked.kappa <> calibrator.kappa THEN 'kappa' END,
-            CASE WHEN asked.delta <> calibrator.delta THEN 'delta' END,
-            CASE
-                WHEN asked.method = calibrator.method AND coalesce(asked.score, '') <> coalesce(calibrator.score, '')
-                    THEN 'score'
-            END,
-            CASE
-                WHEN
-                    asked.id IS NOT NULL
-                    AND (
-                        asked.certify IS DISTINCT FROM calibrator.certify
-                        OR asked.confidence IS DISTINCT FROM calibrator.confidence
-                        OR asked.document_test IS DISTINCT FROM calibrator.document_test
-                    )
-                    THEN 'certificate'
-            END,
-            -- Null stands for pointwise, as before there were others.
-            CASE
-                WHEN
-                    asked.id IS NOT NULL
-                    AND coalesce(asked.promise, 'pointwise') <> coalesce(calibrator.promise, 'pointwise')
-                    THEN 'promise'
-            END,
-            CASE WHEN asked.id IS NOT NULL AND asked.loss IS DISTINCT FROM calibrator.loss THEN 'loss' END,
-            -- Null stands for false.
-            CASE
-                WHEN asked.id IS NOT NULL AND coalesce(asked.standing, FALSE) <> coalesce(calibrator.standing, FALSE)
-                    THEN 'standing'
-            END,
-            CASE
-                WHEN asked.id IS NOT NULL AND coalesce(asked.family, FALSE) <> coalesce(calibrator.family, FALSE)
-                    THEN 'family'
-            END,
-            CASE
-                WHEN
-                    asked.id IS NOT NULL
-                    AND (
-                        asked.class_shares IS DISTINCT FROM calibrator.class_shares
-                        OR asked.class_shares_within IS DISTINCT FROM calibrator.class_shares_within
-                        OR coalesce(asked.class_shares_estimated, FALSE)
-                        <> coalesce(calibrator.class_shares_estimated, FALSE)
-                    )
-                    THEN 'class shares'
-            END,
-            CASE
-                WHEN
-                    asked.method = calibrator.method
-                    AND coalesce(asked.undivided, FALSE) <> coalesce(calibrator.undivided, FALSE)
-                    THEN 'undivided'
-            END
-        ],
-        NULL
-    ) AS other_settings
+    CASE
+        -- What the first snapshot was made under differs from nothing.
+        WHEN asked.id IS NULL THEN ARRAY[]::text[]
+        ELSE array_remove(
+            ARRAY[
+                CASE WHEN asked.method <> calibrator.method THEN 'method' END,
+                CASE WHEN asked.alpha <> calibrator.alpha THEN 'alpha' END,
+                CASE WHEN asked.thresholds <> calibrator.thresholds THEN 'thresholds' END,
+                CASE WHEN asked.bin_edges <> calibrator.bin_edges THEN 'bins of q' END,
+                -- What the other method does not know is no difference.
+                CASE WHEN asked.kappa <> calibrator.kappa THEN 'kappa' END,
+                CASE WHEN asked.delta <> calibrator.delta THEN 'delta' END,
+                CASE
+                    WHEN asked.method = calibrator.method AND asked.score IS DISTINCT FROM calibrator.score
+                        THEN 'score'
+                END,
+                CASE
+                    WHEN
+                        (asked.certify, asked.confidence, asked.document_test)
+                        IS DISTINCT FROM (calibrator.certify, calibrator.confidence, calibrator.document_test)
+                        THEN 'certificate'
+                END,
+                -- Null stands for pointwise, as before there were others, and of flags for false.
+                CASE
+                    WHEN coalesce(asked.promise, 'pointwise') <> coalesce(calibrator.promise, 'pointwise')
+                        THEN 'promise'
+                END,
+                CASE WHEN asked.loss IS DISTINCT FROM calibrator.loss THEN 'loss' END,
+                CASE WHEN (asked.standing IS TRUE) <> (calibrator.standing IS TRUE) THEN 'standing' END,
+                CASE WHEN (asked.family IS TRUE) <> (calibrator.family IS TRUE) THEN 'family' END,
+                CASE
+                    WHEN
+                        (asked.class_shares, asked.class_shares_within, asked.class_shares_estimated IS TRUE)
+                        IS DISTINCT FROM (
+                            calibrator.class_shares,
+                            calibrator.class_shares_within,
+                            calibrator.class_shares_estimated IS TRUE
+                        )
+                        THEN 'class shares'
+                END,
+                CASE
+                    WHEN
+                        asked.method = calibrator.method
+                        AND (asked.undivided IS TRUE) <> (calibrator.undivided IS TRUE)
+                        THEN 'undivided'
+                END
+            ],
+            NULL
+        )
+    END AS other_settings
 FROM venn_admit.calibration AS calibration
 INNER JOIN venn_admit.calibrator AS calibrator ON calibration.calibrator_id = calibrator.id
 INNER JOIN venn_admit.classifier AS classifier ON calibrator.classifier_id = classifier.id

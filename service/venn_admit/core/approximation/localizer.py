@@ -183,10 +183,14 @@ class LocalizerSupport:
         weight = np.empty((len(windows.members), len(queries)))
         for rows in (near, ~near):
             if rows.any():
-                weight[:, rows] = self._alike(queries[rows], windows.take(rows), out[rows], are_near=rows is near)
+                weight[:, rows] = self._in_one_precision(
+                    queries[rows], windows.take(rows), out[rows], are_near=rows is near
+                )
         return weight
 
-    def _alike(self, queries: Float32Array, windows: _Windows, left_out: IntArray, *, are_near: bool) -> FloatArray:
+    def _in_one_precision(
+        self, queries: Float32Array, windows: _Windows, left_out: IntArray, *, are_near: bool
+    ) -> FloatArray:
         """Near queries take float32; their weights need not be taken relative to the nearest point's."""
         tiles = self._tiles if are_near else self._tiles_for_far()
         nearest = np.full(len(queries), np.inf)

@@ -141,7 +141,7 @@ def _behind(view: Connection, classifier: Classifier) -> Iterator[tuple[int, str
         if reports.snapshot_origin(view, calibration).parameters_are_current is False:
             yield setting.id, recalibrations.NEW_PARAMETERS
         elif reports.snapshot_changes(view, calibration).total:
-            yield setting.id, "labels"
+            yield setting.id, recalibrations.LABELS
 
 
 def recalibrate(

@@ -146,7 +146,7 @@ def store_scored(
         on_rows(len(splits))
     if calibrates:
         placement.finish()
-        recalibrations.request(connection, classifier, "labels")
+        recalibrations.request(connection, classifier, recalibrations.LABELS)
     return np.concatenate(ids)
 
 

@@ -242,9 +242,9 @@ def _record(connection: Connection, source: LabelSource, changes: _Changes, plac
         changes.events[external_id] = replace(event, split=gathered.splits.get(key, event.split))
     touched = {was.split for was in before} | {event.split for event in events} | gathered.moved.others.keys()
     if touched & recalibrations.CALIBRATION_SPLITS:
-        return recalibrations.request(connection, changes.classifier, "labels")
+        return recalibrations.request(connection, changes.classifier, recalibrations.LABELS)
     if any(was.is_drawn for was in before):
-        return recalibrations.request(connection, changes.classifier, "labels", only_standing=True)
+        return recalibrations.request(connection, changes.classifier, recalibrations.LABELS, only_standing=True)
     return 0
 
 

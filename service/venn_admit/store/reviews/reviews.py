@@ -50,8 +50,8 @@ def renew(
     Returns:
         Whether it is for a second opinion, for each that does.
     """
-    parameters = {"lease_seconds": lease_seconds, "external_ids": external_ids}
-    return execute(connection, "reviews.renew", **_of(classifier, reviewer), **parameters).scalars().all()
+    ids = _lock_held(connection, classifier, reviewer, external_ids)
+    return execute(connection, "reviews.renew", exemplar_ids=ids, lease_seconds=lease_seconds).scalars().all()
 
 
 def claim(
@@ -96,8 +96,16 @@ def release(
 
     to_others: whether others get the points first.
     """
-    parameters = {"external_ids": external_ids, "to_others": to_others}
-    return execute(connection, "reviews.release", **_of(classifier, reviewer), **parameters).rowcount
+    ids = _lock_held(connection, classifier, reviewer, external_ids)
+    return execute(connection, "reviews.release", exemplar_ids=ids, to_others=to_others).rowcount
+
+
+def _lock_held(
+    connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str] | None
+) -> list[int]:
+    """Keep others from changing the points that a reviewer holds, all or some of them; return their keys."""
+    rows = execute(connection, "reviews.lock_held", **_of(classifier, reviewer), external_ids=external_ids)
+    return list(rows.scalars())
 
 
 def offer_left(connection: Connection, classifier: Classifier, reviewer: str, *, count: int, again: bool) -> None:

@@ -232,26 +232,25 @@ WHERE
 ORDER BY review_point.exemplar_id
 FOR UPDATE OF review_point;
 
--- name: renew
--- Extend the claims that a reviewer holds, all or those on some points; the claims that hold from now on, and whether
--- each is for a second opinion. One that holds longer already, as those of a sheet do, stays as it is.
-WITH held AS (
-    SELECT review_point.exemplar_id
-    FROM review_point
-    INNER JOIN exemplar ON review_point.exemplar_id = exemplar.id
-    WHERE
-        review_point.classifier_id = :classifier_id
-        AND review_point.reviewer = :reviewer
-        AND review_point.lease_until >= now()
-        AND (CAST(:external_ids AS text[]) IS NULL OR exemplar.external_id = ANY(:external_ids))
-    ORDER BY review_point.exemplar_id
-    FOR UPDATE OF review_point
-)
+-- name: lock_held
+-- The same of the points that a reviewer holds, all or some; their keys.
+SELECT review_point.exemplar_id
+FROM review_point
+INNER JOIN exemplar ON review_point.exemplar_id = exemplar.id
+WHERE
+    review_point.classifier_id = :classifier_id
+    AND review_point.reviewer = :reviewer
+    AND review_point.lease_until >= now()
+    AND (CAST(:external_ids AS text[]) IS NULL OR exemplar.external_id = ANY(:external_ids))
+ORDER BY review_point.exemplar_id
+FOR UPDATE OF review_point;
 
+-- name: renew
+-- Extend claims that are locked; whether each is for a second opinion. One that holds longer already, as those of a
+-- sheet do, stays as it is.
 UPDATE review_point
 SET lease_until = greatest(review_point.lease_until, now() + make_interval(secs => :lease_seconds))
-FROM held
-WHERE review_point.exemplar_id = held.exemplar_id
+WHERE review_point.exemplar_id = ANY(:exemplar_ids)
 RETURNING review_point.done_at IS NOT NULL AS is_second;
 
 -- name: claim
@@ -334,28 +333,14 @@ WHERE neighbours.exemplar_id = ANY(:exemplar_ids)
 ORDER BY neighbours.exemplar_id, exemplar.label, near.place;
 
 -- name: release
--- Give back the claims that a reviewer holds, all or those on some points. If :to_others, these go to others first, and
--- are known by a lease that ended when time began.
-WITH held AS (
-    SELECT review_point.exemplar_id
-    FROM review_point
-    INNER JOIN exemplar ON review_point.exemplar_id = exemplar.id
-    WHERE
-        review_point.classifier_id = :classifier_id
-        AND review_point.reviewer = :reviewer
-        AND review_point.lease_until >= now()
-        AND (CAST(:external_ids AS text[]) IS NULL OR exemplar.external_id = ANY(:external_ids))
-    ORDER BY review_point.exemplar_id
-    FOR UPDATE OF review_point
-)
-
+-- Give back claims that are locked. If :to_others, these go to others first, and are known by a lease that ended when
+-- time began.
 UPDATE review_point
 SET
     reviewer = CASE WHEN :to_others THEN review_point.reviewer END,
     claimed_at = CASE WHEN :to_others THEN clock_timestamp() END,
     lease_until = CASE WHEN :to_others THEN to_timestamp(0) END
-FROM held
-WHERE review_point.exemplar_id = held.exemplar_id;
+WHERE review_point.exemplar_id = ANY(:exemplar_ids);
 
 -- name: offer_left
 -- Let a reviewer claim points that this reviewer left to others, those that were left first.

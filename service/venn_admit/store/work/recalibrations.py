@@ -14,6 +14,8 @@ from venn_admit.store.exemplars.classifiers import Classifier
 
 # The foundations of a snapshot: a change in one of these makes it out of date.
 CALIBRATION_SPLITS = frozenset({Split.TRAIN, Split.MC, Split.VP})
+LABELS = "labels"
+"""The reason of requests for labels of stored exemplars."""
 TRAINING_DATA = "training data"
 """The reason of requests for training exemplars that were ingested."""
 NEW_PARAMETERS = "new parameters"

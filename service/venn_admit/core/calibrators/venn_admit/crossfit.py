@@ -210,7 +210,7 @@ class AdmitParts:
         Returns:
             (kappas, m) float64; NaN for a point whose set is not a singleton.
         """
-        playing, is_any = self.points.take(others), np.logical_or.reduce(singleton)
+        playing = self.points.take(others)
         # Sorted as if every set were a singleton; those that are not count in no category.
         index = VennIndex(
             playing,
@@ -220,7 +220,7 @@ class AdmitParts:
             omega=omega,
         )
         band = index.categories(
-            is_any,
+            np.logical_or.reduce(singleton),
             self.points.predicted[rows],
             self.points.match_count[rows],
             self.points.distance[rows],
@@ -240,14 +240,8 @@ class AdmitParts:
                 weight[:, weighed] = support.weights_of_members(
                     self.localizer.vectors(rows[weighed]), band.low[weighed], band.high[weighed], members
                 )
-        return np.stack(
-            [
-                venn_probabilities(
-                    singleton[place], size[place], correct[place], None if weight is None else weight[place]
-                ).lower
-                for place in range(len(singleton))
-            ]
-        )
+        every = singleton.ravel(), size.ravel(), correct.ravel(), None if weight is None else weight.ravel()
+        return venn_probabilities(*every).lower.reshape(singleton.shape)
 
 
 def _counts(counted: BoolArray, low: IntArray, high: IntArray) -> IntArray:
