@@ -17,15 +17,16 @@ from venn_admit.store.exemplars.classifiers import Classifier
 
 def given_points(points: Sequence[Point]) -> list[GivenPoint]:
     """Return points to decide on. Raises InvalidInputError, which names the point, if float32 cannot hold a number."""
-    return [
-        GivenPoint(
-            None if point.vector is None else _array(f"points[{row}].vector", point.vector),
-            None if point.logits is None else _array(f"points[{row}].logits", point.logits),
-            point.attributes,
-            point.external_id,
-        )
-        for row, point in enumerate(points)
-    ]
+    with np.errstate(over="ignore"):
+        return [
+            GivenPoint(
+                None if point.vector is None else _array(f"points[{row}].vector", point.vector),
+                None if point.logits is None else _array(f"points[{row}].logits", point.logits),
+                point.attributes,
+                point.external_id,
+            )
+            for row, point in enumerate(points)
+        ]
 
 
 def exemplar_source(given: NewExemplars, classifier: Classifier, memory_budget: int) -> ArraySource:
@@ -72,8 +73,7 @@ def label_source(given: NewLabels, memory_budget: int) -> LabelTable:
 
 
 def _array(where: str, values: Sequence[float]) -> Float32Array:
-    with np.errstate(over="ignore"):
-        array = np.array(values, dtype=np.float32)
+    array = np.array(values, dtype=np.float32)
     if not np.isfinite(array).all():
         position = int(np.isfinite(array).argmin())
         raise InvalidInputError(
