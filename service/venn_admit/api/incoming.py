@@ -9,6 +9,7 @@ from venn_admit.api.models.decisions import Point
 from venn_admit.api.models.exemplars import NewExemplars, NewLabels
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import InvalidInputError
+from venn_admit.files.inputs import OF_NETWORK
 from venn_admit.files.label_sources import LabelTable
 from venn_admit.files.sources import ArraySource
 from venn_admit.flows.decisions.score_one import GivenPoint
@@ -86,5 +87,5 @@ def _numbers(where: str, values: Sequence[float] | None, length: int) -> Sequenc
     if values is None:
         raise InvalidInputError(f"{where}: expected {length} numbers, got none; give them in every row or in no row")
     if len(values) != length:
-        raise InvalidInputError(f"{where}: expected {length} numbers, got {len(values)}")
+        raise InvalidInputError(f"{where}: expected {length} numbers, got {len(values)}; {OF_NETWORK}")
     return values
