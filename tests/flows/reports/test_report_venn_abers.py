@@ -199,7 +199,7 @@ def test_what_decides_is_named_wherever_shares_stand(found: CalibrationReport) -
     rejecting = replace(of_policy, part=replace(part, certificate=replace(part.certificate, policy=None)))
     for report, by, how in (
         (usual, "plain probabilities", "by the bounds of the other folds"),
-        (of_policy, "the policy", "whose thresholds rest on points of mc too"),
+        (of_policy, "the policy", "its thresholds rest on points of mc too"),
         (rejecting, "the certificate", "no policy passed its tests"),
     ):
         assert report.map is not None

@@ -76,7 +76,7 @@ class CellsPart(CellsContents):
         if self.is_uncertified:
             return Deciding("the certificate", "no policy passed its tests", "no policy passed its tests")
         if self.bounds_scores:
-            apart = "whose thresholds rest on points of mc too"
+            apart = "its thresholds rest on points of mc too"
             return Deciding("the policy", apart, apart)
         return Deciding(
             "plain probabilities",

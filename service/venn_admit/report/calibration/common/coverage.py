@@ -127,7 +127,7 @@ def coverage_section(report: CalibrationReport) -> Section:
         (TextTable(heads, rows, last_is_total=True, query=QUERY),),
         (
             f"Promised{report.part.promised.where}: {report.promise_sentence}.",
-            f"By {deciding.by}, {deciding.apart}. right: the share of the admitted points.",
+            f"admitted: the share that {deciding.by} would admit ({deciding.apart}); right: the share of these.",
             *_hidden(report),
         ),
     )

@@ -61,7 +61,7 @@ def map_section(report: CalibrationReport, found: PartitionMap) -> Section:
         (TextTable(heads, rows, query=QUERY),),
         (
             "right: the share of the predictions, whose interval takes points for independent; admitted: the share "
-            f"that {deciding.by} would admit, {deciding.on_map}. d is cut at its quartiles over the calibration data. "
+            f"that {deciding.by} would admit ({deciding.on_map}). d is cut at its quartiles over the calibration data. "
             "Partitions without any point are left out.",
             *_full_matches(found, split),
         ),
