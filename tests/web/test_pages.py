@@ -172,6 +172,24 @@ def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -
     assert shared.client.get(f"{OWN}/report?calibration=x").status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("labels?predicted=zz", "query.predicted: Input should be a valid integer"),
+        ("report?calibration=x", "query.calibration: Input should be a valid integer"),
+        ("decisions?outcome=any", "query.outcome: Input should be &#39;&#39;, &#39;admitted&#39; or"),
+        ("decisions/x", "path.decision: Input should be a valid integer"),
+    ],
+)
+def test_an_address_that_is_invalid_says_where(shared: Visitor, address: str, said: str) -> None:
+    """On a page of the classifier, from which one can go on."""
+    shared.sign_in(Scope.READ)
+    answer = shared.client.get(f"{OWN}/{address}")
+    assert (answer.status_code, answer.history) == (422, [])
+    assert said in answer.text
+    assert f'<a href="{OWN}/decisions"' in answer.text
+
+
 def test_days_have_what_was_decided_and_labelled(shared: Visitor) -> None:
     engine = shared.runtime.engine
     days = report(workspace(engine, shared.runtime.cache), NAME, calibration_id=None).days
