@@ -143,6 +143,11 @@ class CalibratorSettings:
         ),
     ] = False
 
+    @property
+    def bands_part(self) -> bool:
+        """Whether bands part the points, so that a set holds its label with probability 1 - alpha or more."""
+        return math.isinf(self.delta)
+
 
 @dataclass(frozen=True, slots=True)
 class VennAbersSettings:
