@@ -33,6 +33,19 @@ def ingest(made: venn_admit.Classifier, **changed: Any) -> venn_admit.Ingestion:
     return made.ingest(**{**given, **changed}, split="train")
 
 
+def test_texts_that_are_numbers_of_other_classes_are_to_be_integers(connection: venn_admit.Connection) -> None:
+    """Numbers beside names become text, and are refused like them."""
+    made = connection.create("digits", ["1", "0"], dimension=3, neighbours=2)
+    ingest(made)
+    advice = "expected class numbers as integers alone, which Python, JSON, .*, got '1', which is the number of one"
+    for labels in ({"w": "1"}, {"w": 1, "x": "0"}):
+        with pytest.raises(InvalidInputError, match=f"row 0, label: {advice}"):
+            made.label(labels)
+    with pytest.raises(InvalidInputError, match=f"row 0, labels: {advice}"):
+        ingest(made, labels=["1", "0", "1", "0"])
+    assert made.label({"w": 1, "x": 1}).corrected == 1
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [

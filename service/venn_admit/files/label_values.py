@@ -54,7 +54,7 @@ class ClassNumbers:
                 return only
             case []:
                 raise ValueError(self.expected, repr(value))
-        integers = "a column of integers, which Parquet and npz can hold"
+        integers = "class numbers as integers alone, which Python, JSON, Parquet and npz can hold"
         raise ValueError(integers, f"{value!r}, which is the number of one class and the name of another")
 
     def of_column(self, values: npt.NDArray[Any] | Sequence[object]) -> IntArray:
