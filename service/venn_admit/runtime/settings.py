@@ -157,6 +157,12 @@ class Settings:
         " unset: tokens are for all.",
         None,
     )
+    root_path: str = setting(
+        "Path under which a proxy serves the HTTP service, such as /venn, and which it takes away from requests.",
+        "",
+        pattern=r"^(/[A-Za-z0-9._~-]+)*\Z",
+        expected="a path such as /venn, without a slash at its end",
+    )
     requests_per_minute: int = setting(
         "Requests that one key may send to one process a minute, those to decide aside; 0: any number.", 6000, ge=0
     )

@@ -23,6 +23,7 @@ from venn_admit.http.guards.rates import Rates
 from venn_admit.http.problems import Refused, answer_to_error, answer_to_invalid, forbidden
 from venn_admit.web.failures import page_of_fault, page_of_problem
 from venn_admit.web.forms import MOST_BYTES, MOST_BYTES_TO_SIGN_IN, read_form
+from venn_admit.web.rendering import root_of
 
 Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -95,13 +96,15 @@ def remember(request: Request, answer: Response, token: str) -> None:
         httponly=True,
         samesite="strict",
         secure=_is_encrypted(request),
-        path="/",
+        path=root_of(request) or "/",
     )
 
 
 def forget(request: Request, answer: Response) -> None:
     """Have the browser forget its session."""
-    answer.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=_is_encrypted(request), path="/")
+    answer.delete_cookie(
+        COOKIE, httponly=True, samesite="strict", secure=_is_encrypted(request), path=root_of(request) or "/"
+    )
 
 
 async def _admit(request: Request, guard: Guard, asked: Asked, *, is_stored: bool) -> None:
