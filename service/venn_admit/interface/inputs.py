@@ -11,11 +11,11 @@ import pyarrow as pa
 from venn_admit.core.names import check_source
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile, LabelSource, LabelTable
-from venn_admit.files.label_values import is_missing
 from venn_admit.files.records import Stated
 from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
 from venn_admit.interface.arrays import UNREADABLE, array_of, arrow_of, attributes_of, column_of
 from venn_admit.interface.hooks.outputs import HookedBatches
+from venn_admit_client.arrays import is_missing
 from venn_admit_client.interface import Rows
 
 ARRAYS = "arrays"
