@@ -111,6 +111,22 @@ def test_recalibrating_says_what_takes_the_place_of_a_certificate(own_calibrated
     assert "vp; the average promise takes the place of a certificate." in again
 
 
+def test_a_switch_names_the_classes_that_the_generation_never_admits(own_calibrated: Program, files: Path) -> None:
+    other = f"{NAME}@2"
+    for step in (
+        ("generation", "create", NAME),
+        ("ingest", other, files / "train.npz", "--split", "train"),
+        ("ingest", other, files / "held-out.parquet", "--split", "held-out"),
+        ("fit", other),
+        ("calibrate", other, "--alpha", "0.03", "--certify", "predicted"),
+    ):
+        assert own_calibrated(*step).code == 0
+    never = f"Generation 2 never admits what is predicted as {CLASS_NAMES[1]}."
+    assert never in words(own_calibrated("generation", "switch", other, "--dry-run").stdout)
+    assert own_calibrated("calibrate", other, "--alpha", "0.1", "--certify", "predicted").code == 0
+    assert "never admits" not in words(own_calibrated("generation", "switch", other).stdout)
+
+
 def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, files: Path, tmp_path: Path) -> None:
     said = words(own_calibrated(*TOO_MUCH).stdout)
     assert "Not certified: no policy passed at confidence 0.95 for every predicted class, so everything is" in said

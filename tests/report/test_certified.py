@@ -26,6 +26,7 @@ from venn_admit.report.calibration.cells.average import never_text
 from venn_admit.report.calibration.cells.certified import (
     certificate_payload,
     certificate_section,
+    lacking_texts,
     section_of_tests,
 )
 from venn_admit.report.calibration.wording import drawn_section
@@ -111,7 +112,14 @@ def test_a_class_that_is_never_admitted() -> None:
     found = certify(draw(), draw(), class_count=2, alpha=Decimal("0.1"), kinds=BOTH[:1])
     said = text(found)
     assert "class 1 never." in said
-    assert found.lacking == () or "not: nothing is promised for this class or group, which is never admitted" in said
+    assert "not: nothing is promised for this class or group, which is never admitted" in said
+    (never,) = lacking_texts(found, ["no", "yes"])
+    assert never == "Never admitted, since no threshold passed: predicted yes (no number of labels would do)."
+    (lacking,) = found.lacking
+    some = replace(found, lacking=(replace(lacking, documents_needed=5100),))
+    (never,) = lacking_texts(some, ["no", "yes"])
+    assert never.endswith("yes (about 5,100 labels), at the rates seen; there are 2,000 in mc and vp.")
+    assert lacking_texts(certificate(1500), ["no", "yes"]) == ()
 
 
 def test_groups_and_the_shifts_that_a_certificate_survives() -> None:

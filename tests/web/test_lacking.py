@@ -1,4 +1,4 @@
-"""The page of a report names the classes that nothing is promised for, although the strongest promise was asked for."""
+"""The page of a report names the classes that nothing is promised for, or that are never admitted."""
 
 from decimal import Decimal
 
@@ -11,6 +11,19 @@ from venn_admit.flows.calibration.calibrate import calibrate_on_stored, settings
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.reports.report import report
 from venn_admit.store.access.keys import Scope
+
+
+@pytest.mark.usefixtures("blank_charts")
+def test_the_page_names_each_class_that_a_certificate_never_admits(visitor: Visitor) -> None:
+    visitor.sign_in(Scope.WRITE)
+    settings = settings_for(
+        find(visitor.runtime.engine, NAME), "venn-abers", {"alpha": Decimal("0.03"), "certify": "predicted"}
+    )
+    made = calibrate_on_stored(visitor.runtime, find(visitor.runtime.engine, NAME), settings, reason="test")
+    page = " ".join(visitor.open(f"{OWN}/report?calibration={made.calibration_id}").split())
+    never = f"Never admitted, since no threshold passed: predicted {CLASS_NAMES[1]} (about "
+    assert page.count(never) == 2  # what the certificate lacks, and what to do next
+    assert "None: a policy is certified." not in page
 
 
 @pytest.mark.usefixtures("blank_charts")

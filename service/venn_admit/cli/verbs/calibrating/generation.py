@@ -79,19 +79,26 @@ def extractor(
 
 
 def _switched(done: "Switch") -> list[str]:
+    from venn_admit.report.wording import listed_text
+
     name, number = done.after.classifier.shared_name, done.after.classifier.generation
     if not done.changes:
         return [f"{name} stands for generation {number} already: nothing changes."]
     verb = "stands" if done.is_made else "would stand"
-    return [
+    said = [
         f"{name} {verb} for generation {number} ({_described(done.after)}) instead of "
-        f"{done.before.classifier.generation} ({_described(done.before)}), which is {done.before.classifier.address}.",
-        *(
-            [f"A recalibration of {done.after.classifier.address} is due for {done.after.in_use.due_for}."]
-            if done.after.in_use is not None and done.after.in_use.due_for is not None
-            else []
-        ),
+        f"{done.before.classifier.generation} ({_described(done.before)}), which is {done.before.classifier.address}."
     ]
+    in_use = done.after.in_use
+    if in_use is None:
+        return said
+    classes = zip(done.after.classifier.class_names, in_use.thresholds, strict=True)
+    never = [class_name for class_name, least in classes if least is None]
+    if never:
+        said.append(f"Generation {number} never admits what is predicted as {listed_text(never)}.")
+    if in_use.due_for is not None:
+        said.append(f"A recalibration of {done.after.classifier.address} is due for {in_use.due_for}.")
+    return said
 
 
 def _described(one: "Listed") -> str:

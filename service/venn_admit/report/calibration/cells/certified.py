@@ -14,7 +14,7 @@ from venn_admit.report.calibration.sections import Section, TextTable, ratio_tex
 from venn_admit.report.evaluation.wording import score_text
 from venn_admit.report.standing import MOST_CLASSES, standing_text
 from venn_admit.report.wording import MOST_LISTED, class_text, counted, listed_text, share_text
-from venn_admit_client.records import count_text
+from venn_admit_client.records import count_text, labels_needed_text
 
 MOST_STEPS = 4
 """At most this many policies of a chain are shown: the first, and those before the end."""
@@ -174,6 +174,29 @@ def unpromised_text(certificate: Certificate, class_names: Sequence[str]) -> str
         f"{said} A policy for them and for every predicted class passed too, and admits "
         f"{share_text(admitted / certificate.points)}: less than {why}, so it is not in use."
     )
+
+
+def lacking_texts(certificate: Certificate, class_names: Sequence[str]) -> tuple[str, ...]:
+    """Return what a policy leaves without a promise and why, a sentence each; none if everything has one."""
+    never = [one for one in certificate.lacking if one.kind in certificate.kinds]
+    return (
+        *((_never_text(certificate, never, class_names),) if never else ()),
+        *((unpromised_text(certificate, class_names),) if certificate.unpromised else ()),
+    )
+
+
+def _never_text(certificate: Certificate, never: Sequence[ClassResult], class_names: Sequence[str]) -> str:
+    """Which classes and groups are never admitted. What those of a chain take is said with it."""
+    said = "Never admitted, since no threshold passed"
+    names = [class_text(one, class_names) for one in never]
+    if certificate.standing is not None:
+        return f"{said}: {listed_text(names)}."
+    needed = [labels_needed(certificate, one) for one in never]
+    texts = [labels_needed_text(number, known=certificate.points) for number in needed]
+    listed = listed_text([f"{name} ({text})" for name, text in zip(names, texts, strict=True)])
+    there = f"there are {certificate.points:,} in {evidence_text(certificate)}"
+    more = any(number is not None and number > certificate.points for number in needed)
+    return f"{said}: {listed}{f', at the rates seen; {there}' if more else ''}."
 
 
 def labels_needed(certificate: Certificate, result: ClassResult) -> int | None:

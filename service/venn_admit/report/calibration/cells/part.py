@@ -17,9 +17,9 @@ from venn_admit.report.calibration.cells.certified import (
     certificate_payload,
     certificate_section,
     certified_text,
+    lacking_texts,
     outcome_text,
     section_of_tests,
-    unpromised_text,
 )
 from venn_admit.report.calibration.cells.wording import CellsContents, cells_section, lacking_text, score_section
 from venn_admit.report.calibration.common.history import chains_picture
@@ -154,8 +154,9 @@ class CellsPart(CellsContents):
             if instead is None and certificate.is_withdrawn:
                 instead = f"`{render(self._begin(report))}` begins the next chain, once there are labels since then."
             yield Finding(said if instead is None else f"{said} {instead}", needs_sample=False)
-        elif certificate is not None and certificate.unpromised:
-            yield Finding(unpromised_text(certificate, report.class_names), needs_sample=False)
+        elif certificate is not None:
+            texts = lacking_texts(certificate, report.class_names)
+            yield from (Finding(text, needs_sample=False) for text in texts)
         if self.is_uncertified:
             return
         if self.average is not None:

@@ -13,7 +13,7 @@ from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.monitoring.cells import CellState, TrafficPart
 from venn_admit.report.calibration.cells.average import never_text
-from venn_admit.report.calibration.cells.certified import outcome_text, unpromised_text
+from venn_admit.report.calibration.cells.certified import lacking_texts, outcome_text
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import (
     ROW_NAME_WIDTH,
@@ -113,14 +113,13 @@ class CellsContents:
     def budget(self, report: CalibrationReport) -> Section:
         title = "Labels that predicted classes lack to be admitted at all"
         if self.certificate is not None:
-            has_average, has_policy = self.average is not None, self.certificate.policy is not None
-            if self.certificate.unpromised and has_policy:
-                said = unpromised_text(self.certificate, report.class_names)
-            elif has_policy:
-                said = "None: a policy is certified."
-            else:
-                said = outcome_text(self.certificate, report.class_names, has_average=has_average)
-            return Section("Labels that the certificate lacks", (said,))
+            has_average = self.average is not None
+            said = (
+                lacking_texts(self.certificate, report.class_names)
+                if self.certificate.policy is not None
+                else (outcome_text(self.certificate, report.class_names, has_average=has_average),)
+            )
+            return Section("Labels that the certificate lacks", said or ("None: a policy is certified.",))
         if self.average is not None:
             return Section(
                 title, (never_text(self.average, report.class_names) or "Every predicted class is admitted.",)
