@@ -67,14 +67,14 @@ def test_a_sheet_comes_back_from_any_spreadsheet(separator: str) -> None:
     assert found.labels == {"a": "1", "b": "0"}
 
 
-def annotation(choice: str, by: object, at: str, **more: Any) -> dict[str, Any]:
-    """An annotation as https://labelstud.io/guide/export has it, of one choice."""
+def annotation(choice: str, by: object, at: str, *others: str, **more: Any) -> dict[str, Any]:
+    """An annotation as https://labelstud.io/guide/export has it, of one choice or, which is refused, several."""
     return {
         "id": 1001,
         "completed_by": by,
         "result": [
             {
-                "value": {"choices": [choice]},
+                "value": {"choices": [choice, *others]},
                 "id": "Dx_aB91ISN",
                 "from_name": "label",
                 "to_name": "text",
@@ -152,6 +152,9 @@ def test_label_studio_takes_tasks_and_gives_annotations_back(tmp_path: Path) -> 
         ),
         task("review-2", annotation("negative", 8, "2026-11-26T20:30:00Z")),
         task("review-3"),
+        # Tasks of somebody else, which nobody has labelled.
+        {"data": {}, "annotations": [annotation("negative", 9, "", was_cancelled=True)]},
+        {"data": {}, "annotations": []},
     ]
     found = read_labels_of_reviewers(saved(tmp_path, exported), ReviewFormat.LABEL_STUDIO)
     assert [(one.reviewer, one.labels) for one in found] == [
@@ -222,10 +225,19 @@ def test_argilla_takes_records_and_gives_responses_back(tmp_path: Path) -> None:
         ("csv", 'external_id,label\na,1\n"b,1\nc,1\n', "expected CSV, got unexpected end of data; a double quote"),
         ("label-studio", "{", "expected JSON"),
         ("label-studio", "{}", "expected a list"),
-        ("label-studio", [{"data": {"text": "t"}, "annotations": []}], "task 0: data: external_id: expected text"),
-        ("label-studio", [task("a", {**annotation("x", 1, ""), "result": []})], "expected one choice"),
+        (
+            "label-studio",
+            [{"data": {"text": "t"}, "annotations": [annotation("x", 1, "")]}],
+            "task 0: data: external_id: expected text",
+        ),
+        (
+            "label-studio",
+            [task("a", {**annotation("x", 1, ""), "result": []})],
+            "expected one choice by .*, got none",
+        ),
+        ("label-studio", [task("a", annotation("x", 1, "", "y"))], "expected one choice by .*, got 2; make the choice"),
         ("label-studio", [{"data": {"external_id": "a"}}], "task 0: annotations: expected a list"),
-        ("argilla", [{"id": "a"}], "record 0: responses: expected an object"),
+        ("argilla", [{"id": "a"}], "record with id 'a': responses: expected an object"),
         ("argilla", [{"id": "a", "responses": {"b": [], "c": []}}], "expected a question named 'label'"),
         ("argilla", [{"id": "a", "responses": {"b": [{"value": 1}]}}], "value: expected text, got 1"),
     ],

@@ -109,7 +109,7 @@ def test_points_are_sent_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             200,
             [task("a", {**annotation("x", 1, ""), "result": []})],
-            "export: task 0: annotation 0: expected one choice",
+            "export: task with id 1: annotation 0: expected one choice by a control named .*, got none; make the",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews.argilla import asked, exported_record
-from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, member
+from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, member, shown_name
 from venn_admit.labelling.tool import BATCH, LabellingTool, paged
 from venn_admit.labelling.web import Web
 from venn_admit_client.records import ReviewPoint
@@ -58,7 +58,9 @@ class Argilla(LabellingTool):
     def labels(self) -> list[GivenLabels]:
         records = self._records(include="responses")
         return by_reviewer(
-            one for number, each in enumerate(records) for one in _of_record(f"{self.place}: record {number}", each)
+            one
+            for number, each in enumerate(records)
+            for one in _of_record(f"{self.place}: record {shown_name(each, 'external_id', number)}", each)
         )
 
 

@@ -4,9 +4,11 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.label import label
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
+from venn_admit.flows.reviews import exchange
 from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
 from venn_admit.flows.reviews.exchange import record
 from venn_admit.flows.reviews.labels import disagreements, give, outcome
@@ -471,7 +474,7 @@ def test_what_is_refused(scored: Bench) -> None:
                 asked(scored.engine, NAME, "anna", [one])
     with pytest.raises(InvalidInputError, match="labels: expected text that UTF-8 can encode"):
         give(scored.engine, NAME, "anna", {"tweet-0": "\ud800"})
-    with pytest.raises(NotFoundError, match=r"^sheet\.csv: classifier 'reviews' has no exemplar 'nothing'$"):
+    with pytest.raises(NotFoundError, match=r"^sheet\.csv: classifier 'reviews' has no exemplar 'nothing'; if it was"):
         record(
             scored.engine,
             NAME,
@@ -553,3 +556,23 @@ def test_a_push_waits_for_one_of_another_generation(scored: Bench) -> None:
             with pytest.raises(TimeoutError):
                 pushed.result(0.5)
         assert pushed.result(PATIENCE_SECONDS).sent == 0
+
+
+def test_two_who_record_at_once_record_each_label_once(scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second begins between what the first looks up and what it records."""
+    given = [GivenLabels("anna", {"tweet-1": "1", "tweet-2": "1"}), GivenLabels("berta", {"tweet-1": "0"})]
+    begun: list[Future[list[Reviewed]]] = []
+
+    def give_late(*arguments: Any, **more: Any) -> Reviewed:
+        if not begun:
+            begun.append(pool.submit(record, scored.engine, NAME, "sheet.csv", given, reviewer="anna"))
+            with suppress(TimeoutError):
+                begun[0].result(1)
+        return give(*arguments, **more)
+
+    monkeypatch.setattr(exchange, "give", give_late)
+    with ThreadPoolExecutor(1) as pool:
+        assert len(record(scored.engine, NAME, "sheet.csv", given, reviewer="anna")) == 2
+        assert begun[0].result(PATIENCE_SECONDS) == []
+    assert scored.value("SELECT count(*) FROM review_label") == 3
+    assert scored.value("SELECT count(*) FROM label_event WHERE source LIKE 'reviewer %'") == 3

@@ -9,7 +9,7 @@ from typing import Any
 
 from venn_admit.core.groups import attribute_text
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member
+from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member, shown_name
 from venn_admit_client.records import ReviewPoint
 
 QUESTION = "label"
@@ -42,7 +42,9 @@ def labels_in(place: str, exported: object) -> list[GivenLabels]:
     """
     records = listed(place, exported)
     return by_reviewer(
-        one for number, each in enumerate(records) for one in _of_record(f"{place}: record {number}", each)
+        one
+        for number, each in enumerate(records)
+        for one in _of_record(f"{place}: record {shown_name(each, 'id', number)}", each)
     )
 
 

@@ -52,6 +52,16 @@ def member(where: str, value: object, name: str, kind: type[_Kind]) -> _Kind:
     return found
 
 
+def shown_name(value: object, name: str, number: int) -> str:
+    """Return what a message calls an entry of a list: a member by which the tool finds it, otherwise its number.
+
+    >>> shown_name({"id": 31}, "id", 4), shown_name({"id": "review-7"}, "id", 4), shown_name({}, "id", 4)
+    ('with id 31', "with id 'review-7'", '4')
+    """
+    found = value.get(name) if isinstance(value, dict) else None
+    return f"with {name} {_shown(found)}" if isinstance(found, str | int) else str(number)
+
+
 def listed(where: str, value: object) -> list[object]:
     """Return a list. Raises InvalidInputError if it is something else."""
     if not isinstance(value, list):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member
+from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member, shown_name
 from venn_admit_client.records import ReviewPoint
 
 NAME = "label"
@@ -30,11 +30,15 @@ def labels_in(place: str, exported: object) -> list[GivenLabels]:
         InvalidInputError: It is no such export, or an annotation has not one choice; the message names the task.
     """
     tasks = listed(place, exported)
-    return by_reviewer(one for number, each in enumerate(tasks) for one in _of_task(f"{place}: task {number}", each))
+    return by_reviewer(
+        one
+        for number, each in enumerate(tasks)
+        for one in _of_task(f"{place}: task {shown_name(each, 'id', number)}", each)
+    )
 
 
 def _of_task(where: str, each: object) -> Iterator[OneLabel]:
-    external_id = member(f"{where}: data", member(where, each, "data", dict), "external_id", str)
+    data = member(where, each, "data", dict)
     for number, annotation in enumerate(member(where, each, "annotations", list)):
         at = f"{where}: annotation {number}"
         if not isinstance(annotation, dict):
@@ -48,12 +52,14 @@ def _of_task(where: str, each: object) -> Iterator[OneLabel]:
         ]
         named = [one for one in results if one.get("from_name") == NAME] or results
         choices = [member(at, member(at, one, "value", dict), "choices", list) for one in named]
-        if len(choices) != 1 or len(choices[0]) != 1:
+        chosen = [one for of_control in choices for one in of_control]
+        if len(chosen) != 1:
             raise InvalidInputError(
-                f"{at}: expected one choice by a control named {NAME!r}, got {len(choices)} results; make the choice "
-                "single, and correct the annotation"
+                f"{at}: expected one choice by a control named {NAME!r}, got {len(chosen) or 'none'}; make the choice "
+                "single and required, and correct the annotation"
             )
-        (label,) = choices[0]
+        (label,) = chosen
+        external_id = member(f"{where}: data", data, "external_id", str)
         changed = str(annotation.get("updated_at") or annotation.get("created_at") or "")
         yield OneLabel(_reviewer(annotation.get("completed_by")), external_id, str(label), changed)
 

@@ -1,9 +1,9 @@
 """Points of the queue as files for people and for tools for labelling, and the labels that come back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.names import check_stored_id
@@ -11,6 +11,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.reviews.formats import ReviewFormat, check_reviews_output, read_labels_of_reviewers, write_points
 from venn_admit.files.reviews.given import GivenLabels
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.reviews.claims import check_reviewer, claim
 from venn_admit.flows.reviews.labels import give
 from venn_admit.store.database.engine import consistent_view
@@ -76,18 +77,26 @@ def record(
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> list[Reviewed]:
     """Record labels in their order, as `import_labels` does. place: what messages call their source."""
-    with consistent_view(engine) as connection:
-        classifier = classifiers.by_name(connection, name)
-        new: list[tuple[str, dict[str, int]]] = []
-        for who, labels in _newest(found, reviewer):
-            check_reviewer(who)
-            numbers = _numbers(place, classifier.class_names, labels)
-            known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
-            unknown = next((one for one in labels if one not in known), None)
-            if unknown is not None:
-                raise unknown_exemplar(classifier.name, unknown, where=f"{place}: ")
-            new.append((who, {one: number for one, number in numbers.items() if known[one] != number}))
-    return [give(engine, name, who, labels, memory_budget=memory_budget) for who, labels in new if labels]
+    # Who came first records; the other then finds the labels there.
+    with reviews.recording(engine, find(engine, name)):
+        with consistent_view(engine) as connection:
+            new = list(_new(connection, name, place, _newest(found, reviewer)))
+        return [give(engine, name, who, labels, memory_budget=memory_budget) for who, labels in new if labels]
+
+
+def _new(
+    connection: Connection, name: str, place: str, found: Sequence[tuple[str, dict[str, str]]]
+) -> Iterator[tuple[str, dict[str, int]]]:
+    """Yield the labels that differ from the newest of their reviewers, as classes."""
+    classifier = classifiers.by_name(connection, name)
+    for who, labels in found:
+        check_reviewer(who)
+        numbers = _numbers(place, classifier.class_names, labels)
+        known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
+        unknown = next((one for one in labels if one not in known), None)
+        if unknown is not None:
+            raise unknown_exemplar(classifier.name, unknown, where=place)
+        yield who, {one: number for one, number in numbers.items() if known[one] != number}
 
 
 def _newest(found: Sequence[GivenLabels], reviewer: str) -> list[tuple[str, dict[str, str]]]:

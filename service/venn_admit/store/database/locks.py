@@ -17,6 +17,7 @@ TWO_KEYS: Mapping[int, str] = MappingProxyType(
         6: "The first generation of a classifier: held to begin a standing chain, or to certify within a family.",
         7: "A classifier: shared to make a snapshot of it, held to empty its ledger of changed points.",
         8: "The first generation of a classifier: held to send points of a queue to a tool for labelling.",
+        9: "The first generation of a classifier: held to record the labels of reviewers that a file or a tool has.",
     }
 )
 

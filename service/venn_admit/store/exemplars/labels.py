@@ -50,8 +50,10 @@ class LabelEvent:
 
 
 def unknown_exemplar(name: str, external_id: str, where: str = "") -> NotFoundError:
-    """Return the error that a classifier has no exemplar of an id; where: what the message begins with."""
-    message = f"{where}classifier {name!r} has no exemplar {external_id!r}"
+    """Return the error that a classifier has no exemplar of an id; where: whose labels have it."""
+    message = f"classifier {name!r} has no exemplar {external_id!r}"
+    if where:
+        message = f"{where}: {message}; if it was forgotten, or is of another classifier, remove it there"
     return NotFoundError(message, code=Code.UNKNOWN_EXEMPLAR, classifier=name, exemplar=external_id)
 
 

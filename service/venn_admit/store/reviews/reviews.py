@@ -22,6 +22,17 @@ def pushing(engine: Engine, classifier: Classifier) -> Iterator[None]:
             execute(connection, "reviews.end_push", first_id=classifier.first_id)
 
 
+@contextmanager
+def recording(engine: Engine, classifier: Classifier) -> Iterator[None]:
+    """Keep others from recording labels of a file or a tool for any generation of a classifier, as `pushing` does."""
+    with unlimited(engine) as connection:
+        execute(connection, "reviews.begin_recording", first_id=classifier.first_id)
+        try:
+            yield
+        finally:
+            execute(connection, "reviews.end_recording", first_id=classifier.first_id)
+
+
 def fill(connection: Connection, classifier: Classifier, *, unless_within: float) -> bool:
     """Put in rejected points without a label, and take out what was decided on again since.
 

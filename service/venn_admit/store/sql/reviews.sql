@@ -6,6 +6,15 @@ SELECT pg_advisory_lock(8, :first_id);
 -- Let others send.
 SELECT pg_advisory_unlock(8, :first_id);
 
+-- name: begin_recording
+-- Wait until nobody else records labels of a file or a tool for any generation of a classifier; held until
+-- `end_recording`.
+SELECT pg_advisory_lock(9, :first_id);
+
+-- name: end_recording
+-- Let others record.
+SELECT pg_advisory_unlock(9, :first_id);
+
 -- name: begin_fill
 -- Note that the queue of a classifier is filled now; no row if that was done within the last seconds. Others wait until
 -- it is done.
