@@ -451,7 +451,9 @@ def test_reviews_are_forgotten_and_deleted_with_their_points(scored: Bench) -> N
     give(scored.engine, NAME, "anna", {first.id: 0, second.id: 1})
     removed = forget(scored.workspace(), NAME, [first.id], []).rows
     assert (removed["review_point"], removed["review_label"]) == (1, 1)
-    delete(scored.workspace(), NAME)
+    would, done = (delete(scored.workspace(), NAME, dry_run=dry_run).rows for dry_run in (True, False))
+    assert would == {table: rows for table, rows in done.items() if table not in ("admit_evidence", "abers_evidence")}
+    assert would["review_label"] == 1
     for table in ("review_queue", "review_point", "review_label"):
         assert scored.value(f"SELECT count(*) FROM {table}") == 0
 

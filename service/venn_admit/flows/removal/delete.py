@@ -142,6 +142,8 @@ class _Tally:
                 ids, last = deletion.some_exemplars(connection, one, last, batches.BATCH)
                 self.rows.update(forgotten.delete(connection, one, ids))
             count = len(ids)
+            if one.knn is not None:
+                self.rows["exemplar_vector"] += count
             self._count(count, began)
 
     def _delete_table(self, one: Classifier, table: str, last: deletion.Key) -> None:

@@ -105,16 +105,20 @@ _PARENTS = {
     "job_row": "job",
     "label_event": "exemplar",
     "neighbours": "exemplar",
+    "review_label": "exemplar",
+    "audit_draw": "exemplar",
+    "standing_evidence": "exemplar",
 }
 """The table through which one that does not name its classifier belongs to one."""
 
 _OWN_NAMES = {"standing_chain": "chain_id"}
 """Columns that refer to a table by another name than its own."""
 
+# All but the evidence of decisions, which goes with them, the ledger of changed points and what reads snapshots.
 _COUNTED = (
-    *("approximation", "calibration", "calibration_point", "calibrator", "decision", "exemplar", "exemplar_vector"),
-    *("job", "job_chunk", "job_row", "knn_parameters", "label_event", "monitor", "neighbours"),
-    *("recalibration_request", "support_change", "training_epoch", "venn_abers_step"),
+    *sorted(TABLES.keys() - {"point_change", "snapshot_view"}),
+    *("approximation", "audit_draw", "calibration_point", "decision", "exemplar", "exemplar_vector", "job_row"),
+    *("label_event", "neighbours", "review_label", "review_point", "standing_evidence", "support_change"),
 )
 
 
