@@ -210,6 +210,11 @@ def test_a_user_who_may_create_no_role_migrates_and_somebody_else_makes_it(home:
             assert connection.execute(text(f"SELECT pg_has_role('{Group.READER}', 'member')")).scalar_one()
         administrators.dispose()
         analysts.dispose()
+    lacking = (
+        r"denied to grant role.*\(Only roles with the ADMIN option on role .*venn_admit_reader.* may grant this role\);"
+    )
+    with pytest.raises(DatabaseError, match=lacking):
+        grant(owners, Group.READER, "second")
     with administration(url) as execute:
         execute(f"GRANT {Group.READER} TO owner WITH ADMIN OPTION")
     grant(owners, Group.READER, "second")

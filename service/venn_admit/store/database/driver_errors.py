@@ -69,6 +69,9 @@ def _database_error(engine: Engine, error: BaseException) -> DatabaseError:
     state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     words = _mask(primary or str(error), engine)
+    # The right that is lacking; details of other errors have values of rows.
+    if state == "42501" and (detail := getattr(getattr(error, "diag", None), "message_detail", None)):
+        words += f" ({_mask(detail, engine).rstrip('.')})"
     said = words if primary else " / ".join(line.strip() for line in words.splitlines()[:3])
     if not state and (isinstance(error, psycopg.OperationalError) or said.startswith("invalid connection option")):
         # A refused connection and libpq's own errors carry no SQLSTATE.
