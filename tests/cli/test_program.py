@@ -22,6 +22,7 @@ from tests.cli import samples
 from tests.cli.databases import CALIBRATION, copied
 from tests.cli.program import Program, check_refusal, contents, get_command, nothing_stored, wait_for
 from tests.cli.samples import NAME, SCORED_ROWS
+from tests.migrations.migrating import as_a_newer_program_left_it
 from tests.patience import PATIENCE_SECONDS
 from venn_admit.cli import program
 from venn_admit.cli.main import main
@@ -30,6 +31,7 @@ from venn_admit.errors import DatabaseError, InvalidInputError, NotFoundError, N
 from venn_admit.flows.data import create as create_flow
 from venn_admit.runtime.interruption import Terminated
 from venn_admit.store.database import schema
+from venn_admit.store.database.engine import create_engine
 
 UNREACHABLE = DatabaseError.exit_code
 PASSWORD = "hunter2"
@@ -287,6 +289,21 @@ def test_upgrade_and_status(empty_database: str, tmp_path: Path, files: Path) ->
     assert program("db", "status", "--json").result == status | {"revision": head}
     assert program("db", "upgrade").stdout == f"The database is at revision {head}.\n"
     assert f"Revision {head}, which is up to date.\nWorkers up: 0.\n" in program("db", "status").stdout
+
+    # A newer program upgrades it: probes must not stop the workers of this one while they go on.
+    engine = create_engine(empty_database)
+    as_a_newer_program_left_it(engine, head)
+    told = program("db", "status")
+    assert (told.code, told.stdout.splitlines()[1]) == (
+        0,
+        f"Revision 9999, by a newer program; this one is of {head}, and works on it.",
+    )
+    assert program("list").code == 0
+    as_a_newer_program_left_it(engine, "9000")
+    engine.dispose()
+    told = program("db", "status")
+    assert told.code == program("list").code == NotReadyError.exit_code
+    assert f"this one is of {head}, and too old for it: install the newer version." in told.stdout
 
 
 @contextmanager

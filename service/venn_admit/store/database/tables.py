@@ -252,5 +252,8 @@ def _described(difference: Any) -> str:
         schema, table, column, *_ = what
         return f"differs in {kind} {schema}.{table}.{column}"
     said = {"add": "lacks", "remove": "has besides"}[action]
+    if kind == "fk":  # which need have no name
+        (key,) = what
+        return f"{said} foreign key {key.table.fullname} ({', '.join(key.column_keys)})"
     named = [str(getattr(part, "name", part)) for part in what if part is not None]
     return f"{said} {kind.replace('_', ' ')} {'.'.join(named)}"

@@ -80,7 +80,7 @@ def status(
 ) -> None:
     """Show where the database is, the revision of its schema, and how many workers are up.
 
-    The exit code is 4 if the schema is not at the revision that this program needs.
+    The exit code is 4 if the schema does not serve this program.
     """
     from venn_admit.cli.worker_process import require_beat
     from venn_admit.flows.jobs.listing import has_worker_here, live_workers
@@ -92,18 +92,36 @@ def status(
     if beat_here:
         require_beat(session.settings.home)
     current, head = schema.current_revision(session.engine), schema.head_revision()
+    refusal = _refusal_of_schema(session)
+    if current == head:
+        said = "which is up to date."
+    elif refusal is None:
+        said = f"by a newer program; this one is of {head}, and works on it."
+    elif refusal.code is Code.PROGRAM_OUTDATED:
+        said = f"by a newer program; this one is of {head}, and too old for it: install the newer version."
+    else:
+        said = f"needed {head}: run `venn-admit db upgrade`."
     workers = live_workers(session.engine)
     where = session.settings.home if session.settings.database_url is None else "the server in VENN_ADMIT_DATABASE_URL"
     print_result(
         as_json,
         {"database": str(where), "revision": current, "needed": head, "workers": workers},
         f"Database: {where}.",
-        f"Revision {current or 'none'}, "
-        + ("which is up to date." if current == head else f"needed {head}: run `venn-admit db upgrade`."),
+        f"Revision {current or 'none'}, {said}",
         f"Workers up: {workers}.",
     )
-    if current != head:
+    if refusal is not None:
         raise typer.Exit(NotReadyError.exit_code)
+
+
+def _refusal_of_schema(session: "Session") -> NotReadyError | None:
+    from venn_admit.store.database import schema
+
+    try:
+        schema.require_usable(session.engine)
+    except NotReadyError as refusal:
+        return refusal
+    return None
 
 
 def check(as_json: Json = False) -> None:
