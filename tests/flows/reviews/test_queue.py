@@ -28,7 +28,7 @@ from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reviews import exchange
 from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
-from venn_admit.flows.reviews.exchange import record
+from venn_admit.flows.reviews.exchange import record, record_alone
 from venn_admit.flows.reviews.labels import disagreements, give, outcome
 from venn_admit.flows.reviews.tools import push
 from venn_admit.labelling.tool import LabellingTool
@@ -567,14 +567,14 @@ def test_two_who_record_at_once_record_each_label_once(scored: Bench, monkeypatc
 
     def give_late(*arguments: Any, **more: Any) -> Reviewed:
         if not begun:
-            begun.append(pool.submit(record, scored.engine, NAME, "sheet.csv", given, reviewer="anna"))
+            begun.append(pool.submit(record_alone, scored.engine, NAME, "sheet.csv", given, reviewer="anna"))
             with suppress(TimeoutError):
                 begun[0].result(1)
         return give(*arguments, **more)
 
     monkeypatch.setattr(exchange, "give", give_late)
     with ThreadPoolExecutor(1) as pool:
-        assert len(record(scored.engine, NAME, "sheet.csv", given, reviewer="anna")) == 2
+        assert len(record_alone(scored.engine, NAME, "sheet.csv", given, reviewer="anna")) == 2
         assert begun[0].result(PATIENCE_SECONDS) == []
     assert scored.value("SELECT count(*) FROM review_label") == 3
     assert scored.value("SELECT count(*) FROM label_event WHERE source LIKE 'reviewer %'") == 3

@@ -1,9 +1,9 @@
 """Points of the queue as files for people and for tools for labelling, and the labels that come back."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.names import check_stored_id
@@ -64,7 +64,21 @@ def import_labels(
         NotFoundError: An id is stored for no generation; nothing is recorded then.
     """
     given = read_labels_of_reviewers(path, wanted)
-    return record(engine, name, str(path), given, reviewer=reviewer, memory_budget=memory_budget)
+    return record_alone(engine, name, str(path), given, reviewer=reviewer, memory_budget=memory_budget)
+
+
+def record_alone(
+    engine: Engine,
+    name: str,
+    place: str,
+    found: Sequence[GivenLabels],
+    *,
+    reviewer: str,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> list[Reviewed]:
+    """Record labels as `record` does, while nobody else does so here: who came first records, the other finds them."""
+    with reviews.recording(engine, find(engine, name)):
+        return record(engine, name, place, found, reviewer=reviewer, memory_budget=memory_budget)
 
 
 def record(
@@ -77,26 +91,18 @@ def record(
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> list[Reviewed]:
     """Record labels in their order, as `import_labels` does. place: what messages call their source."""
-    # Who came first records; the other then finds the labels there.
-    with reviews.recording(engine, find(engine, name)):
-        with consistent_view(engine) as connection:
-            new = list(_new(connection, name, place, _newest(found, reviewer)))
-        return [give(engine, name, who, labels, memory_budget=memory_budget) for who, labels in new if labels]
-
-
-def _new(
-    connection: Connection, name: str, place: str, found: Sequence[tuple[str, dict[str, str]]]
-) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield the labels that differ from the newest of their reviewers, as classes."""
-    classifier = classifiers.by_name(connection, name)
-    for who, labels in found:
-        check_reviewer(who)
-        numbers = _numbers(place, classifier.class_names, labels)
-        known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
-        unknown = next((one for one in labels if one not in known), None)
-        if unknown is not None:
-            raise unknown_exemplar(classifier.name, unknown, where=place)
-        yield who, {one: number for one, number in numbers.items() if known[one] != number}
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        new: list[tuple[str, dict[str, int]]] = []
+        for who, labels in _newest(found, reviewer):
+            check_reviewer(who)
+            numbers = _numbers(place, classifier.class_names, labels)
+            known = reviews.newest_of_reviewer(connection, classifier, who, list(labels))
+            unknown = next((one for one in labels if one not in known), None)
+            if unknown is not None:
+                raise unknown_exemplar(classifier.name, unknown, where=place)
+            new.append((who, {one: number for one, number in numbers.items() if known[one] != number}))
+    return [give(engine, name, who, labels, memory_budget=memory_budget) for who, labels in new if labels]
 
 
 def _newest(found: Sequence[GivenLabels], reviewer: str) -> list[tuple[str, dict[str, str]]]:
