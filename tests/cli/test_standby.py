@@ -168,4 +168,4 @@ def test_what_writes_nothing_says_the_same(pair: Pair, verb: tuple[object, ...])
 def test_what_writes_is_refused(pair: Pair) -> None:
     outcome = pair.standby("rename", NAME, "other")
     assert outcome.code != 0
-    assert "read-only transaction" in outcome.stderr
+    assert "read-only transaction; the session may only read, as on a standby" in outcome.stderr

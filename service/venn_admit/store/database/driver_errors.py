@@ -16,6 +16,8 @@ _ADVICE = {
     "08": "check that it runs, and check host, user, password, database name and options in VENN_ADMIT_DATABASE_URL",
     "22": "the value does not fit its column; check the input",
     "23": "the input contradicts what is stored, or another program wrote to the tables",
+    "25006": "the session may only read, as on a standby or as this user is set up; name a server and a user "
+    "that write in VENN_ADMIT_DATABASE_URL",
     "25P03": "the session was idle for too long inside a transaction; try again",
     "3F000": _UPGRADE,
     "40": "another process interfered; try again",
