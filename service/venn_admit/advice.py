@@ -30,6 +30,7 @@ class Verb(Enum):
     MONITOR = auto()
     DELETE = auto()
     ADD_GENERATION = auto()
+    LIST_GENERATIONS = auto()
     SWITCH_GENERATION = auto()
     STATE_EXTRACTOR = auto()
     CREATE_INDEX = auto()
@@ -89,7 +90,8 @@ ADVICE: Mapping[Code, tuple[tuple[str, Step], ...]] = {
     Code.TRAINING_ROWS: (("{} takes them all the same", Step(Verb.ADD_ARGUMENT, allow_training_rows=True)),),
     Code.NOTHING_TO_FORGET: (("{} leaves such ids out", Step(Verb.ADD_ARGUMENT, missing_ok=True)),),
     Code.EXTRACTOR_DIFFERS: (
-        ("{} adds it", Step(Verb.ADD_GENERATION, extractor=Blank("VERSION"))),
+        ("{} lists the generations with theirs", Step(Verb.LIST_GENERATIONS)),
+        ("{} adds one", Step(Verb.ADD_GENERATION, extractor=Blank("VERSION"))),
         ("without exemplars, {} corrects it", Step(Verb.STATE_EXTRACTOR, extractor=Blank("VERSION"))),
     ),
     Code.EXTRACTOR_MISSING: (("{} states it", Step(Verb.ADD_ARGUMENT, extractor=Blank("VERSION"))),),

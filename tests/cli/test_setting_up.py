@@ -50,6 +50,15 @@ def test_any_name_will_do(program: Program, tmp_path: Path, name: str) -> None:
     assert (outcome.code, outcome.stdout) == (0, f"{path.name}: 5 rows, 5 new (train 5).\n")
 
 
+def test_vectors_of_another_extractor_are_sent_to_its_generation(program: Program, tmp_path: Path) -> None:
+    assert program("create", "other", "--classes", "red,green,blue", "--dim", samples.DIMENSION).code == 0
+    assert program("generation", "extractor", "other", "v1").code == 0
+    path = samples.save(tmp_path, "train.npz", samples.train())
+    refused = program("ingest", "other", path, "--split", "train", "--extractor", "v2")
+    check_refusal(refused, 2, "expected 'v1', .* got 'v2'; .* use the generation of the classifier for this one")
+    assert "`venn-admit generation list other` lists the generations with theirs; " in refused.stderr
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_ingest_twice_stores_nothing_twice_and_says_so(ingested: Program, tmp_path: Path, suffix: str) -> None:
     """Whichever format the file has then, the rows are the same."""

@@ -24,6 +24,7 @@ COMMANDS: Mapping[Verb, str] = {
     Verb.MONITOR: "venn-admit monitor {classifier}",
     Verb.DELETE: "venn-admit delete {classifier}",
     Verb.ADD_GENERATION: "venn-admit generation create {classifier}",
+    Verb.LIST_GENERATIONS: "venn-admit generation list {classifier}",
     Verb.SWITCH_GENERATION: "venn-admit generation switch {generation}",
     Verb.STATE_EXTRACTOR: "venn-admit generation extractor {classifier} {extractor}",
     Verb.CREATE_INDEX: "venn-admit index create {classifier}",

@@ -26,6 +26,7 @@ REQUESTS: Mapping[Verb, str] = {
     Verb.MONITOR: "GET {classifier}/monitor",
     Verb.DELETE: "DELETE {classifier}",
     Verb.ADD_GENERATION: "POST {classifier}/generations",
+    Verb.LIST_GENERATIONS: "GET {classifier}/generations",
     Verb.SWITCH_GENERATION: "PUT {classifier}/generations/current",
     Verb.STATE_EXTRACTOR: "PUT {classifier}/extractor",
     Verb.CREATE_INDEX: NO_WAY,

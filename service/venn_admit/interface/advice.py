@@ -26,6 +26,7 @@ CALLS: Mapping[Verb, str] = {
     Verb.MONITOR: "classifier.monitor()",
     Verb.DELETE: "connection.delete({classifier})",
     Verb.ADD_GENERATION: "connection.create_generation({classifier})",
+    Verb.LIST_GENERATIONS: "connection.classifiers()",
     Verb.SWITCH_GENERATION: "connection.switch()",
     Verb.STATE_EXTRACTOR: "connection.state_extractor({classifier})",
     Verb.CREATE_INDEX: NO_WAY,
