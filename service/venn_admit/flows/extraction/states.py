@@ -17,7 +17,7 @@ from venn_admit.flows.extraction.options import Form, SourceOptions, background_
 from venn_admit.flows.shell import Display
 from venn_admit.layer.encoders.local import DEFAULT_ENCODER, TextEncoder, load_encoder
 from venn_admit.layer.states.conversion import convert_states, has_ids, holds_states
-from venn_admit.layer.states.index import INDEX_NAME, EncoderIdentity, Kind
+from venn_admit.layer.states.index import INDEX_NAME, MOST_LABELS, EncoderIdentity, Kind
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.states.side_logits import side_logit_count
 from venn_admit.layer.states.writer import ShardWriter
@@ -271,9 +271,9 @@ def classes_found(path: Path, summary: TextSummary) -> tuple[str, ...]:
     names = class_names_of(summary.labels)
     if not 2 <= len(names) <= MOST_CLASSES:
         shown = ", ".join(map(ascii, names[:5])) or "none"
-        raise InvalidInputError(
-            f"{path}: labels: expected 2 to {MOST_CLASSES:,} classes, got {len(names):,} ({shown}); "
-            "name the column of labels, or the classes"
-        )
+        most, remedy = f"{MOST_CLASSES:,} classes", "name the column of labels, or the classes"
+        if summary.several_labels:
+            most, remedy = f"{MOST_LABELS} labels in all", "for a single one, give each text one of two classes instead"
+        raise InvalidInputError(f"{path}: labels: expected 2 to {most}, got {len(names):,} ({shown}); {remedy}")
     check_class_names(names)
     return names
