@@ -76,7 +76,10 @@ def record_alone(
     reviewer: str,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> list[Reviewed]:
-    """Record labels as `record` does, while nobody else does so here: who came first records, the other finds them."""
+    """Record labels as `record` does, one caller after the other, so that the second finds what the first recorded.
+
+    It is for commands and scripts: requests that wait here would hold the connections that the first one needs.
+    """
     with reviews.recording(engine, find(engine, name)):
         return record(engine, name, place, found, reviewer=reviewer, memory_budget=memory_budget)
 
