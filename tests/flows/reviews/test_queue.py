@@ -28,9 +28,9 @@ from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reviews import exchange
 from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
-from venn_admit.flows.reviews.exchange import record, record_alone
+from venn_admit.flows.reviews.exchange import record
 from venn_admit.flows.reviews.labels import disagreements, give, outcome
-from venn_admit.flows.reviews.tools import push
+from venn_admit.flows.reviews.tools import pull, push
 from venn_admit.labelling.tool import LabellingTool
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, generations
@@ -528,8 +528,10 @@ def test_what_was_predicted_comes_from_the_generation_that_has_the_point(scored:
 class Shelf(LabellingTool):
     """A tool in memory, which takes its time to add points."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Sequence[GivenLabels] = ()) -> None:
+        self.place = "a shelf"
         self.points: list[str] = []
+        self.given = list(given)
 
     def known(self) -> set[str]:
         return set(self.points)
@@ -539,7 +541,7 @@ class Shelf(LabellingTool):
         self.points += [point.id for point in points]
 
     def labels(self) -> list[GivenLabels]:
-        return []
+        return self.given
 
 
 def test_two_who_push_at_once_send_each_point_once(scored: Bench) -> None:
@@ -560,21 +562,23 @@ def test_a_push_waits_for_one_of_another_generation(scored: Bench) -> None:
         assert pushed.result(PATIENCE_SECONDS).sent == 0
 
 
-def test_two_who_record_at_once_record_each_label_once(scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second begins between what the first looks up and what it records."""
-    given = [GivenLabels("anna", {"tweet-1": "1", "tweet-2": "1"}), GivenLabels("berta", {"tweet-1": "0"})]
+def test_two_who_pull_at_once_record_each_label_once(scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second begins before the first records anything, and anna corrects a label meanwhile."""
+    shelf = Shelf([GivenLabels("anna", {"tweet-1": "1", "tweet-2": "1"}), GivenLabels("berta", {"tweet-1": "0"})])
     begun: list[Future[list[Reviewed]]] = []
 
     def give_late(*arguments: Any, **more: Any) -> Reviewed:
         if not begun:
-            begun.append(pool.submit(record_alone, scored.engine, NAME, "sheet.csv", given, reviewer="anna"))
+            shelf.given = [GivenLabels("anna", {"tweet-1": "1", "tweet-2": "0"}), shelf.given[1]]
+            begun.append(pool.submit(pull, scored.engine, NAME, shelf, reviewer="carla"))
             with suppress(TimeoutError):
                 begun[0].result(1)
         return give(*arguments, **more)
 
     monkeypatch.setattr(exchange, "give", give_late)
     with ThreadPoolExecutor(1) as pool:
-        assert len(record_alone(scored.engine, NAME, "sheet.csv", given, reviewer="anna")) == 2
-        assert begun[0].result(PATIENCE_SECONDS) == []
-    assert scored.value("SELECT count(*) FROM review_label") == 3
-    assert scored.value("SELECT count(*) FROM label_event WHERE source LIKE 'reviewer %'") == 3
+        assert len(pull(scored.engine, NAME, shelf, reviewer="carla")) == 2
+        (second,) = begun[0].result(PATIENCE_SECONDS)
+    assert (second.reviewer, second.rows, second.corrected) == ("anna", 1, 1)
+    assert scored.value("SELECT count(*) FROM review_label") == 4
+    assert scored.value("SELECT count(*) FROM label_event WHERE source LIKE 'reviewer %'") == 4

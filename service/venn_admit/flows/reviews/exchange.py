@@ -64,24 +64,8 @@ def import_labels(
         NotFoundError: An id is stored for no generation; nothing is recorded then.
     """
     given = read_labels_of_reviewers(path, wanted)
-    return record_alone(engine, name, str(path), given, reviewer=reviewer, memory_budget=memory_budget)
-
-
-def record_alone(
-    engine: Engine,
-    name: str,
-    place: str,
-    found: Sequence[GivenLabels],
-    *,
-    reviewer: str,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> list[Reviewed]:
-    """Record labels as `record` does, one caller after the other, so that the second finds what the first recorded.
-
-    It is for commands and scripts: requests that wait here would hold the connections that the first one needs.
-    """
     with reviews.recording(engine, find(engine, name)):
-        return record(engine, name, place, found, reviewer=reviewer, memory_budget=memory_budget)
+        return record(engine, name, str(path), given, reviewer=reviewer, memory_budget=memory_budget)
 
 
 def record(

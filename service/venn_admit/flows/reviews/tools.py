@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.reviews.claims import claim
-from venn_admit.flows.reviews.exchange import record_alone
+from venn_admit.flows.reviews.exchange import record
 from venn_admit.labelling.tool import LabellingTool
 from venn_admit.store.reviews import reviews
 from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
@@ -55,4 +55,6 @@ def pull(
         VennAdmitError: The tool cannot be reached, or fails; nothing is recorded then.
         NotFoundError: An id is stored for no generation; nothing is recorded then.
     """
-    return record_alone(engine, name, tool.place, tool.labels(), reviewer=reviewer, memory_budget=memory_budget)
+    # Who came first records; the other then asks the tool, and finds the labels there.
+    with reviews.recording(engine, find(engine, name)):
+        return record(engine, name, tool.place, tool.labels(), reviewer=reviewer, memory_budget=memory_budget)

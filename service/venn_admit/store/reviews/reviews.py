@@ -24,7 +24,10 @@ def pushing(engine: Engine, classifier: Classifier) -> Iterator[None]:
 
 @contextmanager
 def recording(engine: Engine, classifier: Classifier) -> Iterator[None]:
-    """Keep others from recording labels of a file or a tool for any generation of a classifier, as `pushing` does."""
+    """Keep others from recording labels of a file or a tool for any generation of a classifier, as `pushing` does.
+
+    Requests over HTTP do not wait here, since they would hold the connections that the first one needs.
+    """
     with unlimited(engine) as connection:
         execute(connection, "reviews.begin_recording", first_id=classifier.first_id)
         try:
