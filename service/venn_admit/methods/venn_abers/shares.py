@@ -1,13 +1,23 @@
-"""What class shares of traffic take: labels of each class, documents of one point, and traffic that has such shares."""
+"""What class shares of traffic take: labels of each class, and traffic that has such shares."""
+
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.certified.estimated import estimate_shares
-from venn_admit.core.calibrators.certified.shares import SHARES_PART, Departure, confusion_counts, departures
+from venn_admit.core.calibrators.certified.shares import (
+    SHARES_PART,
+    Departure,
+    confusion_counts,
+    departures,
+    independent_rows,
+)
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
+from venn_admit.core.documents import documents_of
 from venn_admit.core.types import IntArray
 from venn_admit.methods.venn_abers.split_points import not_certifiable, read_traffic
 from venn_admit.store.exemplars.approximations import StoredParameters
@@ -19,12 +29,14 @@ def shares_of_traffic(
     classifier: Classifier,
     parameters: StoredParameters | None,
     cells: LabelledCells,
+    proposing: Sequence[str],
     settings: VennAbersSettings,
 ) -> ClassShares | EstimatedShares:
     """Return the class shares that are declared, or those of recent traffic.
 
     Args:
         cells: The evidence.
+        proposing: The documents of the points that propose, of which the largest says for how many points one counts.
         settings: Those of a certificate for traffic with class shares of its own.
 
     Raises:
@@ -33,27 +45,21 @@ def shares_of_traffic(
     """
     _require_evidence(classifier, cells)
     recent = read_traffic(connection, classifier, parameters, ScoreKind.NETWORK, cells.keys)
-    _, first = np.unique(recent.keys, return_index=True)
-    traffic = np.bincount(recent.points.predicted[first], minlength=classifier.class_count)
-    confusion = confusion_counts(cells.points.predicted, cells.label, classifier.class_count)
+    size = 1 if documents_of(cells.keys) is None else max(Counter(proposing).values())
+    drawn = independent_rows(recent.keys, recent.points.score, size, seed=classifier.seed)
+    traffic = np.bincount(recent.points.predicted[drawn], minlength=classifier.class_count)
+    known = independent_rows(cells.keys, cells.points.score, size, seed=classifier.seed)
+    confusion = confusion_counts(cells.points.predicted[known], cells.label[known], classifier.class_count)
     if settings.declared_shares is None:
         assert settings.confidence is not None, "a certificate is asked for"
         return _estimated(classifier, traffic, confusion, SHARES_PART * float(1 - settings.confidence))
     found = departures(traffic, confusion, settings.declared_shares)
     if found:
-        raise not_certifiable(classifier, _departure_text(classifier, found[0], len(first)))
+        raise not_certifiable(classifier, _departure_text(classifier, found[0], len(drawn)))
     return settings.declared_shares
 
 
 def _require_evidence(classifier: Classifier, cells: LabelledCells) -> None:
-    documents = len(set(cells.keys))
-    if documents < len(cells.keys):
-        raise not_certifiable(
-            classifier,
-            f"the certificate is for class shares of traffic, and the evidence of {classifier.name!r} is "
-            f"{len(cells.keys):,} points in {documents:,} documents: expected documents of one point each, whose "
-            "classes come independently; certify without class shares",
-        )
     labels = np.bincount(cells.label, minlength=classifier.class_count)
     if not labels.all():
         raise not_certifiable(

@@ -32,14 +32,14 @@ def estimate_shares(traffic: IntArray, confusion: IntArray, level: float) -> Est
 
     Args:
         traffic: (C,) int64, the points of traffic by predicted class; some.
-        confusion: (C, C) int64, those of the calibration data by predicted and by true class; some of each true one.
+        confusion: (C, C) int64, those of the calibration data by predicted and by true class.
         level: In (0, 1).
     """
     class_count = len(traffic)
     # With two classes, the intervals of one predicted class are those of the other.
     one = level / (2 * (1 if class_count == 2 else class_count) * (1 + class_count))
     (low, high), (each_low, each_high) = mix_intervals(traffic, confusion, one)
-    inverse = np.linalg.pinv(confusion / confusion.sum(axis=0))
+    inverse = np.linalg.pinv(confusion / np.maximum(confusion.sum(axis=0), 1))
     of_true = [(each_low[:, y], each_high[:, y]) for y in range(class_count)]
     mixes = -largest_mean(-inverse, low, high), largest_mean(inverse, low, high)
     parts = (

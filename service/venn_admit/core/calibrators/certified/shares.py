@@ -12,58 +12,152 @@ These bounds rest on the labels that are tested, so that no bet of a game may kn
 instead, binomial ones or Hoeffding's, which grow with what errors cost: if none costs less than it does under the true
 shares, the test holds wherever q lies in its box.
 
+Points of one document may depend on each other. p_y is then how many points of class y a document has on average, over
+that of all classes, and w_y counts each point of a document. The bounds of p_c / p_y are those of a ratio of two means
+over documents, and the tests are games whose stakes come from costs that were foretold without these labels: the more
+errors cost, the less is won, so that the bounds may rest on the labels that are tested.
+
 Sources: Podkopaev & Ramdas (2021), *Distribution-free uncertainty quantification for classification under label
 shift*; Si, Park, Lee, Dobriban & Bastani (2024), *PAC prediction sets under label shift*.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from venn_admit.core.calibrators.certified.binomial_bounds import intervals, least_probabilities
+from venn_admit.core.calibrators.certified.hypothesis_tests import staked_p_values, stakes_of
+from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
+from venn_admit.core.documents import document_codes
+from venn_admit.core.splits import hash_keys
 from venn_admit.core.types import FloatArray, IntArray
-from venn_admit.errors import InvalidInputError
 
 SHARES_PART = 0.1
 """The part of 1 - confidence that the bounds of the calibration data's own shares have."""
+LARGEST_LOG_RATIO = 25.0
+"""Bounds of the logarithms of ratios are no larger."""
+HALVINGS = 40
+"""How often the interval that holds them is halved."""
 DEPARTURE_LEVEL = 0.01
 """How likely it is at most that traffic with the declared class shares is taken for other traffic."""
 
 
-def costs_under_shares(
-    loss: FloatArray, counts: IntArray, declared: ClassShares | EstimatedShares, *, alpha: float, level: float
+def point_ratios(counts: IntArray, level: float) -> FloatArray:
+    """Return bounds from above of the ratios of class shares, by independent points.
+
+    Args:
+        counts: (C,) int64 > 0, how many of the points are of each class.
+        level: The probability that one of the bounds does not hold is this at most.
+
+    Returns:
+        (C, C) float64, at [y, c] that of p_c / p_y; 1 on the diagonal.
+    """
+    of_class = np.broadcast_to(counts[:, np.newaxis], (len(counts), len(counts)))
+    pairs = len(counts) * (len(counts) - 1)
+    least = least_probabilities(of_class.ravel(), (of_class + of_class.T).ravel(), level / pairs)
+    ratios = ((1 - least) / least).reshape(of_class.shape)
+    np.fill_diagonal(ratios, 1.0)
+    return ratios
+
+
+def document_ratios(
+    evidence: CertificatePoints,
+    proposing: CertificatePoints,
+    class_count: int,
+    level: float,
+    generator: np.random.Generator,
+) -> FloatArray:
+    """Return bounds from above of the ratios of class shares, by documents whose points may depend on each other.
+
+    A ratio is below r if documents have fewer points of class c on average than r times those of class y. That is
+    tested at the largest r which is not refused. A document with more points than the largest proposing one counts as
+    that one.
+
+    Args:
+        evidence: In canonical order, with points of each class.
+        proposing: In canonical order.
+        level: As in `point_ratios`.
+        generator: As `canonical` gives it.
+
+    Returns:
+        As `point_ratios`.
+    """
+    counts, known = (_label_counts(points, class_count) for points in (evidence, proposing))
+    size = known.sum(axis=1).max()
+    counts *= np.minimum(1.0, size / counts.sum(axis=1, keepdims=True))
+    order, uniform = generator.permutation(len(counts)), 1.0 - generator.random()
+    counts, known = counts[order] / size, known / size
+    each = level / (class_count * (class_count - 1))
+    foretold = known.sum(axis=0) + 0.5 / size
+    ratios = np.ones((class_count, class_count))
+    for y in range(class_count):
+        at_foretold = foretold / foretold[y]
+        stakes = stakes_of(counts - at_foretold * counts[:, [y]], known - at_foretold * known[:, [y]], each)
+        low, high = np.full(class_count, -LARGEST_LOG_RATIO), np.full(class_count, LARGEST_LOG_RATIO)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            refused = staked_p_values(counts - np.exp(middle) * counts[:, [y]], stakes, uniform) <= each
+            low, high = np.where(refused, low, middle), np.where(refused, middle, high)
+        ratios[y] = np.exp(high)
+    np.fill_diagonal(ratios, 1.0)
+    return ratios
+
+
+def _label_counts(points: CertificatePoints, class_count: int) -> FloatArray:
+    """The points of each document and class, (documents, C) float64."""
+    cells = points.document * class_count + points.label
+    found = np.bincount(cells, minlength=points.document_count * class_count)
+    return found.reshape(-1, class_count).astype(np.float64)
+
+
+def costs_of_points(
+    loss: FloatArray, shares: ClassShares | EstimatedShares, ratios: FloatArray, *, alpha: float
 ) -> FloatArray:
     """Return what predictions cost at most within their predicted class under declared shares.
 
     Args:
         loss: (C, C) float64, by true and by predicted class.
-        counts: (C,) int64, how many of some independent random points are of each class.
-        declared: The shares.
+        shares: The shares.
+        ratios: Bounds, as in `point_ratios`.
         alpha: The largest mean loss.
-        level: The probability that a bound of the calibration data's own shares does not hold.
 
     Returns:
         (C, C) float64, 0 on its diagonal.
-
-    Raises:
-        InvalidInputError: A class has no label.
     """
-    if not counts.all():
-        raise InvalidInputError(
-            "class_shares: expected labels of every class on mc and vp, by which the shares of the calibration data "
-            f"are bounded, got none of class {int(np.argmin(counts))}; label more points"
-        )
-    of_class = np.broadcast_to(counts[:, np.newaxis], loss.shape)
-    pairs = len(loss) * (len(loss) - 1)
-    least = least_probabilities(of_class.ravel(), (of_class + of_class.T).ravel(), level / pairs).reshape(loss.shape)
-    ratio = np.where(
-        loss > alpha,
-        np.divide.outer(declared.most, declared.least) * (1 - least) / least,
-        np.divide.outer(declared.least, declared.most) * least.T / (1 - least.T),
-    )
-    cost = alpha + ratio * (loss - alpha)
+    weight = _largest_weights(shares, ratios)
+    cost = alpha + np.where(loss > alpha, weight, 1 / weight.T) * (loss - alpha)
     return np.where(np.eye(len(loss), dtype=np.bool_), loss, np.maximum(cost, 0.0))
+
+
+def costs_of_documents(
+    loss: FloatArray, shares: ClassShares | EstimatedShares, ratios: FloatArray, *, alpha: float
+) -> FloatArray:
+    """Return what predictions cost at most, as `costs_of_points` does, if the largest cost counts as a unit.
+
+    In a game, what is staked is a part of the most that a point can cost beyond alpha. In that unit no point may cost
+    less than it does under the true shares. A right prediction gains least where the unit is largest, and an error
+    costs most, next to the dearest one of its predicted class, by the ratio of the weights of both.
+    """
+    weight, excess = _largest_weights(shares, ratios), loss - alpha
+    found = costs_of_points(loss, shares, ratios, alpha=alpha)
+    for c in range(len(loss)):
+        dear = np.flatnonzero(excess[:, c] > 0)
+        if dear.size:
+            unit = (weight[dear, c] * excess[dear, c]).max()
+            of_dear = excess[:, [c]] / excess[dear, c]  # (C, dear)
+            parts = np.where(of_dear > 0, of_dear * weight[:, dear], of_dear / weight[dear].T)
+            found[:, c] = np.maximum(alpha + unit * np.where(excess[:, c] > 0, parts.min(axis=1), parts.max(axis=1)), 0)
+            found[c, c] = loss[c, c]
+    return found
+
+
+def _largest_weights(shares: ClassShares | EstimatedShares, ratios: FloatArray) -> FloatArray:
+    """At [y, c], the largest w_y / w_c, (C, C) float64; 1 on the diagonal."""
+    weights: FloatArray = np.divide.outer(shares.most, shares.least) * ratios
+    np.fill_diagonal(weights, 1.0)
+    return weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +183,8 @@ def departures(traffic: IntArray, confusion: IntArray, declared: ClassShares) ->
     with probability `DEPARTURE_LEVEL` at most.
 
     Args:
-        traffic: (C,) int64, the points of traffic, one of each document, by predicted class.
-        confusion: (C, C) int64, those of the calibration data, by predicted and by true class; some of each true one.
+        traffic: (C,) int64, independent points of traffic by predicted class.
+        confusion: (C, C) int64, those of the calibration data by predicted and by true class.
         declared: The shares.
     """
     class_count, total = len(traffic), int(traffic.sum())
@@ -115,6 +209,28 @@ def confusion_counts(predicted: IntArray, label: IntArray, class_count: int) -> 
     return np.bincount(predicted * class_count + label, minlength=class_count**2).reshape(class_count, class_count)
 
 
+def independent_rows(keys: Sequence[str], order: FloatArray, size: int, *, seed: int) -> IntArray:
+    """Return one point of some documents, drawn so that each of n points is as likely to be, (m,) int64 rows.
+
+    They are independent if the documents are. If no document has two points, and `size` is 1, all of them are taken.
+
+    Args:
+        keys: (n,), the document of each point.
+        order: (n,) float64, by which points of a document are told apart.
+        size: >= 1, fixed without these documents. A document with more points counts as one of this size.
+
+    Examples:
+        >>> independent_rows(["b", "a", "c"], np.array([0.1, 0.2, 0.3]), 1, seed=0).tolist()
+        [1, 0, 2]
+    """
+    code = document_codes(keys)
+    counts = np.bincount(code)
+    part = hash_keys(sorted(set(keys)), seed=seed, purpose="independent") / 2.0**64 * size / np.minimum(counts, size)
+    place = np.cumsum(counts) - counts + np.minimum((part * counts).astype(np.int64), counts - 1)
+    rows: IntArray = np.lexsort((order, code))[place[part < 1]]
+    return rows
+
+
 def mix_intervals(
     traffic: IntArray, confusion: IntArray, level: float
 ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
@@ -122,7 +238,7 @@ def mix_intervals(
 
     Args:
         traffic: (C,) int64, the points of traffic by predicted class; some.
-        confusion: (C, C) int64, those of the calibration data by predicted and by true class; some of each true one.
+        confusion: (C, C) int64, those of the calibration data by predicted and by true class.
 
     Returns:
         The lower and the upper ones of the share of each predicted class in traffic, (C,) float64 each, and of the
