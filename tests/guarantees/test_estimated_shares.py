@@ -15,9 +15,15 @@ from tests.guarantees.test_class_shares import DOCUMENT_LAWS, EPS, FLIP, HALVES,
 from venn_admit.core.calibrators.certified.estimated import estimate_shares
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import Policy
-from venn_admit.core.calibrators.certified.shares import SHARES_PART, confusion_counts, independent_rows
+from venn_admit.core.calibrators.certified.shares import (
+    SHARES_PART,
+    DocumentMixes,
+    Mixes,
+    confusion_counts,
+    document_counts,
+)
 from venn_admit.core.calibrators.class_shares import EstimatedShares
-from venn_admit.core.types import FloatArray, IntArray
+from venn_admit.core.types import FloatArray
 
 RECENT = 3000
 """Documents of traffic."""
@@ -42,24 +48,23 @@ class Traffic:
         found[0, :, 1] += more
         return found
 
-    def recent(self, rng: np.random.Generator) -> IntArray:
-        """(C,) int64, traffic by predicted class."""
+    def mixes(self, rng: np.random.Generator, proposing: CertificatePoints, evidence: CertificatePoints) -> Mixes:
+        """What is known of some traffic."""
+        count = len(self.law.shares)
+        confusion = confusion_counts(evidence.predicted, evidence.label, count)
         if self.law.largest == 1:
-            counts: IntArray = rng.multinomial(RECENT, self.cells.sum(axis=(1, 2)))
-            return counts
-        points = replace(self.law, shares=tuple(self.law.of_traffic.tolist())).draw(rng, RECENT)
-        return np.bincount(points.predicted[self.drawn(points)], minlength=len(self.law.shares))
-
-    def drawn(self, points: CertificatePoints) -> IntArray:
-        """Independent points of documents."""
-        return independent_rows(list(map(str, points.document)), points.score, self.law.largest, seed=0)
+            return Mixes(rng.multinomial(RECENT, self.cells.sum(axis=(1, 2))), confusion)
+        traffic = replace(self.law, shares=tuple(self.law.of_traffic.tolist())).draw(rng, RECENT)
+        of_labels, of_proposing = (
+            document_counts(of.document, of.predicted * count + of.label, count**2) for of in (evidence, proposing)
+        )
+        of_traffic = document_counts(traffic.document, traffic.predicted, count)
+        return DocumentMixes(np.bincount(traffic.predicted), confusion, of_traffic, of_labels, of_proposing)
 
     def certified(self, draw: int) -> tuple[EstimatedShares | None, Policy | None]:
         law, rng = self.law, np.random.default_rng(draw)
         proposing, evidence = law.draw(rng, law.documents // 5), law.draw(rng, law.documents)
-        known = evidence.take(self.drawn(evidence))
-        confusion = confusion_counts(known.predicted, known.label, len(law.shares))
-        shares = estimate_shares(self.recent(rng), confusion, SHARES_PART * EPS)
+        shares = estimate_shares(self.mixes(rng, proposing, evidence), SHARES_PART * EPS)
         if shares is None or not all(shares.least):
             return shares, None
         return shares, law.certified_by(proposing, evidence, shares)
@@ -71,7 +76,7 @@ CASES = {
     "two classes, .15": Traffic(Law(FLIP, CALIBRATION, predicted=predicted_at(0.15))),
     "three classes": Traffic(Law(HALVES, (0.6, 0.2, 0.2), documents=1600, predicted=(0.3, 0.4, 0.3))),
     "documents, two classes, .3": Traffic(DOCUMENT_LAWS["documents, two classes, .3"]),
-    "documents, three classes": Traffic(replace(DOCUMENT_LAWS["documents, three classes"], documents=3200)),
+    "documents, three classes": Traffic(replace(DOCUMENT_LAWS["documents, three classes"], documents=1600)),
 }
 
 

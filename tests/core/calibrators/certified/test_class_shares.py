@@ -18,6 +18,7 @@ from venn_admit.core.calibrators.certified.estimated import estimate_shares
 from venn_admit.core.calibrators.certified.hypothesis_tests import bounded_p_value
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.shares import (
+    Mixes,
     costs_of_documents,
     costs_of_points,
     departures,
@@ -78,7 +79,7 @@ def test_traffic_is_outside_where_no_shares_of_the_box_explain_it() -> None:
         rng = np.random.default_rng(seed)
         shares = rng.dirichlet((5, 3, 2))
         traffic = rng.multinomial(1500, confusion / confusion.sum(axis=0) @ shares)
-        found = {one.predicted: one for one in departures(traffic, confusion, BOX)}
+        found = {one.predicted: one for one in departures(Mixes(traffic, confusion), BOX)}
         for predicted in range(3):
             ends = [
                 (stats.beta.ppf(level, k, n - k + 1), stats.beta.ppf(1 - level, k + 1, n - k))
@@ -97,7 +98,7 @@ def test_traffic_is_outside_where_no_shares_of_the_box_explain_it() -> None:
                 assert found[predicted].interval == pytest.approx((low, high), rel=1e-8)
         outside += bool(found)
     assert 5 < outside < 35
-    assert departures(np.zeros(3, dtype=np.int64), confusion, BOX) == []
+    assert departures(Mixes(np.zeros(3, dtype=np.int64), confusion), BOX) == []
 
 
 CONFUSIONS: dict[str, tuple[list[list[float]], list[int], int]] = {
@@ -117,7 +118,7 @@ def test_a_box_of_estimated_shares_is_nearly_the_smallest(name: str) -> None:
     confusion = np.stack([rng.multinomial(n, of) for n, of in zip(labels, truth.T, strict=True)], axis=1)
     shares = rng.dirichlet([4] * class_count)
     traffic = rng.multinomial(documents, truth @ shares)
-    found = estimate_shares(traffic, confusion, level)
+    found = estimate_shares(Mixes(traffic, confusion), level)
     assert found is not None
     each = level / (2 * (1 if class_count == 2 else class_count) * (1 + class_count))
 
@@ -148,8 +149,8 @@ def test_a_box_of_estimated_shares_is_nearly_the_smallest(name: str) -> None:
 
 def test_traffic_that_no_shares_explain_has_none() -> None:
     confusion = np.array([[400, 100], [100, 400]])
-    assert estimate_shares(np.array([950, 50]), confusion, 0.01) is None
-    assert estimate_shares(np.array([780, 220]), confusion, 0.01) is not None
+    assert estimate_shares(Mixes(np.array([950, 50]), confusion), 0.01) is None
+    assert estimate_shares(Mixes(np.array([780, 220]), confusion), 0.01) is not None
 
 
 def test_a_box_holds_the_shares_of_traffic_in_nearly_all_draws() -> None:
@@ -158,7 +159,7 @@ def test_a_box_holds_the_shares_of_traffic_in_nearly_all_draws() -> None:
     for seed in draws:
         rng = np.random.default_rng(seed)
         confusion = np.stack([rng.multinomial(200, of) for of in truth.T], axis=1)
-        found = estimate_shares(rng.multinomial(400, truth @ shares), confusion, 0.2)
+        found = estimate_shares(Mixes(rng.multinomial(400, truth @ shares), confusion), 0.2)
         draws.add(found is None or not found.least[0] <= 0.15 <= found.most[0])
     assert draws.seldom
 
