@@ -94,7 +94,16 @@ def document_ratios(
 
 
 def document_counts(document: IntArray, cell: IntArray, cell_count: int) -> FloatArray:
-    """Return the points of each document and cell, (documents, cell_count) float64; both are numbered from 0."""
+    """Return how many points of each document are in each cell, (documents, cell_count) float64.
+
+    Args:
+        document: (n,) int64, the number of the document of each point, from 0.
+        cell: (n,) int64 in [0, cell_count).
+
+    Examples:
+        >>> document_counts(np.array([0, 0, 1]), np.array([1, 1, 0]), 2).tolist()
+        [[0.0, 2.0], [1.0, 0.0]]
+    """
     found = np.bincount(document * cell_count + cell, minlength=(1 + int(document.max(initial=-1))) * cell_count)
     return found.reshape(-1, cell_count).astype(np.float64)
 
@@ -214,7 +223,7 @@ class DocumentMixes(Mixes):
 
     Attributes:
         of_traffic: (documents, C) float64, the points of each by predicted class, in an order without regard to them.
-        of_labels: (documents, C * C) float64, those of the calibration data by predicted and by true class, in such an order.
+        of_labels: (documents, C * C) float64, those of the calibration data by predicted and true class, the same way.
         proposing: The same of the documents that propose; one with more points than the largest of these counts as it.
     """
 
