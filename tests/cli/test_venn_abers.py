@@ -1,6 +1,7 @@
 """The method venn-abers on the command line: calibrate, score, decide, replay, report, export, and what is refused."""
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -35,6 +36,17 @@ def test_calibrate(own_calibrated: Program) -> None:
     assert (asked.result["chosen_score"], asked.result["network_share"]) == ("reliability", None)
     said = own_calibrated(*ABERS, "--score", "network").stdout
     assert "is in use: method venn-abers, alpha 0.2, score network; points: " in said
+    assert "Cross-fitted" not in said
+
+
+@pytest.mark.parametrize(
+    ("promise", "points"), [("strongest", "the points that propose the policy"), ("pointwise", "mc")]
+)
+def test_calibrate_says_by_which_points_the_score_was_chosen(
+    own_calibrated: Program, promise: str, points: str
+) -> None:
+    said = " ".join(own_calibrated("calibrate", NAME, "--promise", promise).stdout.split())
+    assert re.search(rf"the network's score admit \d+\.\d% of {points}, by the reliability score \d+\.\d%", said)
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,11 @@ def test_an_attribute_of_a_type_json_lacks(path: Path, values: np.ndarray[Any, A
 @pytest.mark.parametrize(
     ("column", "shape", "expected"),
     [
-        ("vector", (ROWS,), "array 'r': expected 4 values per row, got one (shape (7,))"),
+        (
+            "vector",
+            (ROWS,),
+            "array 'r': expected 4 values per row, got one (shape (7,)); a classifier keeps its classes",
+        ),
         ("vector", (ROWS, 2, 2), "array 'r': expected 4 values per row, got 2 x 2 (shape (7, 2, 2))"),
         ("vector", (), "array 'r': expected 4 values per row, got one (shape ())"),
         ("label", (ROWS, 1), "array 'y': expected one value per row, got 1 (shape (7, 1))"),

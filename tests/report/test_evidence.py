@@ -57,6 +57,8 @@ def test_people_see_the_fields(evidence: MethodEvidence, capsys: pytest.CaptureF
     terminal = capsys.readouterr().out
     table = class_table(stored, NAMES, None, NUMBER)
     page = {words for words, _ in facts(stored)} | set(table[0] if table else ())
+    assert ("in category" in terminal) == (table is not None)
+    assert "in category" not in page, "it was not looked up"
     for field in evidence.fields:
         assert field.words in terminal
         assert field.words in page

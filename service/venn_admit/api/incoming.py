@@ -9,6 +9,7 @@ from venn_admit.api.models.decisions import Point
 from venn_admit.api.models.exemplars import NewExemplars, NewLabels
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import InvalidInputError
+from venn_admit.files.inputs import OF_NETWORK
 from venn_admit.files.label_sources import LabelTable
 from venn_admit.files.sources import ArraySource
 from venn_admit.flows.decisions.score_one import GivenPoint
@@ -17,15 +18,16 @@ from venn_admit.store.exemplars.classifiers import Classifier
 
 def given_points(points: Sequence[Point]) -> list[GivenPoint]:
     """Return points to decide on. Raises InvalidInputError, which names the point, if float32 cannot hold a number."""
-    return [
-        GivenPoint(
-            None if point.vector is None else _array(f"points[{row}].vector", point.vector),
-            None if point.logits is None else _array(f"points[{row}].logits", point.logits),
-            point.attributes,
-            point.external_id,
-        )
-        for row, point in enumerate(points)
-    ]
+    with np.errstate(over="ignore"):
+        return [
+            GivenPoint(
+                None if point.vector is None else _array(f"points[{row}].vector", point.vector),
+                None if point.logits is None else _array(f"points[{row}].logits", point.logits),
+                point.attributes,
+                point.external_id,
+            )
+            for row, point in enumerate(points)
+        ]
 
 
 def exemplar_source(given: NewExemplars, classifier: Classifier, memory_budget: int) -> ArraySource:
@@ -72,8 +74,7 @@ def label_source(given: NewLabels, memory_budget: int) -> LabelTable:
 
 
 def _array(where: str, values: Sequence[float]) -> Float32Array:
-    with np.errstate(over="ignore"):
-        array = np.array(values, dtype=np.float32)
+    array = np.array(values, dtype=np.float32)
     if not np.isfinite(array).all():
         position = int(np.isfinite(array).argmin())
         raise InvalidInputError(
@@ -86,5 +87,5 @@ def _numbers(where: str, values: Sequence[float] | None, length: int) -> Sequenc
     if values is None:
         raise InvalidInputError(f"{where}: expected {length} numbers, got none; give them in every row or in no row")
     if len(values) != length:
-        raise InvalidInputError(f"{where}: expected {length} numbers, got {len(values)}")
+        raise InvalidInputError(f"{where}: expected {length} numbers, got {len(values)}; {OF_NETWORK}")
     return values

@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 import uvloop
@@ -29,6 +30,7 @@ HEADER_SECONDS = 20.0
 MOST_HEADER_BYTES = 64 << 10
 # This many requests may wait for the answers to those that were sent before them on their connection.
 MOST_PIPELINED = 32
+_HEAD = b"HTTP/1.1 "
 _BACKLOG = 2048
 
 
@@ -76,6 +78,43 @@ def require_key(runtime: Runtime, host: str) -> None:
         raise NotReadyError(f"other machines would reach {host}, but there is no valid key yet: make one first")
 
 
+class _JoinedHeads:
+    """A transport that sends the head of an answer with its body, since each call of the system costs more than it.
+
+    A head whose body does not follow at once goes out alone.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._head = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send a head, which is one write, with the write that follows it."""
+        if self._head:
+            self._transport.writelines((self._take(), data))
+        elif data.startswith(_HEAD):
+            self._head = data
+            self._loop.call_soon(self._send)
+        else:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Close the connection once everything is sent."""
+        self._send()
+        self._transport.close()
+
+    def _take(self) -> bytes:
+        head, self._head = self._head, b""
+        return head
+
+    def _send(self) -> None:
+        if self._head:
+            self._transport.write(self._take())
+
+
 class Connection(HttpToolsProtocol):
     """A connection that is closed if the head of the next request does not arrive in time, or is too large."""
 
@@ -85,7 +124,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Await the first request."""
-        super().connection_made(transport)
+        super().connection_made(_JoinedHeads(transport, self.loop))  # type: ignore[arg-type] # it has all methods
         self._await_request()
 
     def data_received(self, data: bytes) -> None:

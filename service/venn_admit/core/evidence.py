@@ -226,28 +226,26 @@ def decision_fields(stored: Mapping[str, Any]) -> dict[str, Any]:
     return {field.name: stored[field.name] for field in (*PREDICTION, *VIEW, *own_fields(stored), *VERDICT)}
 
 
-def value_of(field: Field, values: Any) -> Any:
-    """Return the value of one point as JSON and the driver have it.
+def values_of(field: Field, values: list[Any]) -> list[Any]:
+    """Return the values of points as JSON and the driver have them.
 
     Args:
-        values: What arrays of the field hold of the point: a number, in which -1 stands for no class and NaN for null,
-            or one for each class; None if there is no array.
+        values: What arrays of the field hold of each point: a number, in which -1 stands for no class and NaN for null,
+            or one for each class.
 
-    >>> value_of(ADMIT.fields[0], [True, False]), value_of(VERDICT[-1], 5), value_of(VERDICT[1], float("nan"))
-    ('10', 'q below K', None)
+    >>> values_of(ADMIT.fields[0], [[True, False]]), values_of(VERDICT[-1], [5]), values_of(VERDICT[1], [float("nan")])
+    (['10'], ['q below K'], [None])
     """
-    if values is None:
-        return None
     match field.kind:
         case Kind.BITS:
-            return "".join("1" if included else "0" for included in values)
+            return ["".join(map("01".__getitem__, of_each_class)) for of_each_class in values]
         case Kind.CLASS:
-            return None if values < 0 else values
+            return [None if value < 0 else value for value in values]
         case Kind.REASON:
-            reason = Reason.of_code(values)
-            return None if reason is None else str(reason)
+            reasons = {code: Reason.of_code(code) for code in set(values)}
+            return [None if reasons[code] is None else str(reasons[code]) for code in values]
         case Kind.REAL | Kind.UNBOUNDED:
-            return None if math.isnan(values) else values
+            return [None if math.isnan(value) else value for value in values]
     return values
 
 

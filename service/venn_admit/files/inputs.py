@@ -29,6 +29,10 @@ def too_large(place: Place, where: str, limit: int, got: int, advice: str) -> In
     )
 
 
+OF_NETWORK = "a classifier keeps its classes and the length of its vectors: create another for those of another network"
+"""What to do about vectors or logits of another length."""
+
+
 def input_error(
     place: Place, where: str, expected: str, got: object, advice: str = "", code: Code | None = None
 ) -> InvalidInputError:

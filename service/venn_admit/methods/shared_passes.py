@@ -76,6 +76,11 @@ class SharedPasses(Generic[Q, A]):
             raise asked.error
         return asked.answer
 
+    def ask_alone(self, question: Q) -> A:
+        """Return the answer to a question by a pass of its own, beside those that are shared."""
+        (answer,) = self._answer_together([question])
+        return answer
+
     def _take(self) -> list[_Asked[Q, A]]:
         """Take those that have waited longest out of the line."""
         together = [self._waiting.pop(0)]

@@ -18,8 +18,8 @@ def class_table(
 ) -> tuple[list[str], list[tuple[str, ...]]] | None:
     """Return what a decision says of each class, as heads and rows for people; None if its method says nothing.
 
-    category: points of each label in the category; None if that is unknown. number: how numbers are written. bounds: as
-    in `category_shares`.
+    category: points of each label in the category; None if they are unknown, or were not looked up. number: how numbers
+    are written. bounds: as in `category_shares`.
     """
     fields = [field for field in own_fields(stored) if field.kind.is_per_class]
     if not fields:
@@ -29,12 +29,14 @@ def class_table(
     rows = []
     for place, name in enumerate(class_names):
         cells = [_class_cell(field, stored[field.name][place], number) for field in fields]
-        cells.append("unknown" if category is None else f"{category[place]:,}")
+        if category is not None:
+            cells.append(f"{category[place]:,}")
         if shares is not None:
             cells += number(shares.lower[place]), number(shares.upper[place])
         rows.append((name, *cells))
-    heads = () if shares is None else ("lower probability", "upper probability")
-    return ["class", *(field.words for field in fields), "in category", *heads], rows
+    heads = [] if category is None else ["in category"]
+    heads += [] if shares is None else ["lower probability", "upper probability"]
+    return ["class", *(field.words for field in fields), *heads], rows
 
 
 def category_fact(

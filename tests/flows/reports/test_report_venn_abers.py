@@ -30,9 +30,12 @@ from venn_admit.report.calibration.common.coverage import (
     key_figures,
     verdict,
 )
+from venn_admit.report.calibration.common.partition_map import caption as map_caption
+from venn_admit.report.calibration.common.partition_map import map_section
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import TextTable
+from venn_admit.report.calibration.traffic_wording import traffic_section
 from venn_admit.report.calibration.wording import advice_text, sections, settings_text
 
 NAME = "reviews"
@@ -186,6 +189,34 @@ def test_the_page_begins_with_what_is_certified(found: CalibrationReport) -> Non
     assert words.startswith("Certified with confidence 0.95: of what is admitted, at least ")
     assert words.endswith(" is right in every predicted class.")
     assert coverage_section(found).parts == coverage_section(certified(found, None)).parts
+
+
+def test_what_decides_is_named_wherever_shares_stand(found: CalibrationReport) -> None:
+    """Nobody reads that plain probabilities or other folds decide where the thresholds of a policy do."""
+    usual, of_policy = found, certified(found, None)
+    part = cells(of_policy)
+    assert part.certificate is not None
+    rejecting = replace(of_policy, part=replace(part, certificate=replace(part.certificate, policy=None)))
+    for report, by, how in (
+        (usual, "plain probabilities", "by the bounds of the other folds"),
+        (of_policy, "the policy", "its thresholds rest on points of mc too"),
+        (rejecting, "the certificate", "no policy passed its tests"),
+    ):
+        assert report.map is not None
+        assert key_figures(report)[0][1] == f"of the calibration data admitted by {by}"
+        assert coverage_section(report).title == f"How much is right in each class by {by}"
+        said = [
+            *coverage_section(report).notes,
+            *map_section(report, report.map).notes,
+            map_caption(report, report.map),
+            *traffic_section(report).notes,
+            *(picture.caption for picture in coverage_pictures(report)),
+        ]
+        told = [note for note in said if by in note]
+        assert len(told) >= 5
+        assert sum(how in note for note in told) >= 3
+        if report is not usual:
+            assert not [note for note in said if "other folds" in note or "plain bounds" in note]
 
 
 def test_the_picture_of_cells_says_how_many_classes_it_shows(found: CalibrationReport) -> None:

@@ -19,6 +19,7 @@ from venn_admit.report.calibration.cells.average import average_section
 from venn_admit.report.calibration.cells.average import outcome_text as average_text
 from venn_admit.report.calibration.cells.certified import certificate_section, unpromised_text
 from venn_admit.report.calibration.cells.certified import outcome_text as certified_text
+from venn_admit.report.calibration.cells.wording import chosen_by_text
 from venn_admit.report.calibration.wording import drawn_section
 from venn_admit.report.wording import counted
 from venn_admit.results import calibrated_json, far_less_of
@@ -82,11 +83,8 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
     ]
     if done.classifier.knn is None:
         lines.append("The classifier has logits only, so the score is the network's: there is no other.")
-    if choice.network_share is not None and choice.reliability_share is not None:
-        lines.append(
-            f"Cross-fitted, the network's score admits {choice.network_share:.1%} of mc, the reliability score "
-            f"{choice.reliability_share:.1%}."
-        )
+    if chosen_by := chosen_by_text(asked, choice.network_share, choice.reliability_share):
+        lines.append(chosen_by)
     print_result(as_json, calibrated_json(done), *lines, *far_less_lines(done))
     if certificate is not None and not as_json:
         output.print(

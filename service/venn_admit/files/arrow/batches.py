@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from venn_admit.core.types import UNKNOWN_LABEL
 from venn_admit.files.arrow.types import DAMAGE, OTHER_TYPES, TYPES, affordable_batches, is_text, to_list
-from venn_admit.files.inputs import batch_bytes, input_error, reading
+from venn_admit.files.inputs import OF_NETWORK, batch_bytes, input_error, reading
 from venn_admit.files.records import (
     Attributes,
     ExemplarBatch,
@@ -71,7 +71,8 @@ def check_schema(layout: Layout, schema: pa.Schema) -> None:
     for name, width in widths.items():
         kind = schema.field(name).type
         if pa.types.is_fixed_size_list(kind) and kind.list_size != width:
-            raise input_error(layout.place, f"column {name!r}", f"{width} values per row", kind.list_size)
+            expected = f"{width} values per row"
+            raise input_error(layout.place, f"column {name!r}", expected, kind.list_size, OF_NETWORK)
 
 
 def with_extractor(layout: Layout, schema: pa.Schema) -> Layout:
@@ -104,7 +105,7 @@ def _matrix(layout: Layout, first_row: int, name: str, lists: pa.Array, width: i
     if other.any():
         row = int(other.argmax())
         got = "null" if lengths[row].as_py() is None else lengths[row].as_py()
-        raise input_error(layout.place, f"row {first_row + row}, {name}", f"{width} values", got)
+        raise input_error(layout.place, f"row {first_row + row}, {name}", f"{width} values", got, OF_NETWORK)
     values = lists.flatten()
     if values.null_count:
         row, position = divmod(int(values.is_null().to_numpy(zero_copy_only=False).argmax()), width)

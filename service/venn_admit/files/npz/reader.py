@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from venn_admit.files.inputs import OBJECT_BYTES, Place, batch_bytes, input_error, reading, too_large
+from venn_admit.files.inputs import OBJECT_BYTES, OF_NETWORK, Place, batch_bytes, input_error, reading, too_large
 from venn_admit.files.npz.archive import DAMAGE, StoredArray, open_arrays
 from venn_admit.files.records import (
     VERSION_RULE,
@@ -127,7 +127,8 @@ def _check_width(layout: Layout, where: str, name: str, shape: tuple[int, ...]) 
     if name in widths and shape[1:] != widths[name]:
         expected = f"{widths[name][0]} values per row" if widths[name] else "one value per row"
         found = " x ".join(map(str, shape[1:])) or "one"
-        raise input_error(layout.place, where, expected, f"{found} (shape {shape})")
+        advice = OF_NETWORK if widths[name] else ""
+        raise input_error(layout.place, where, expected, f"{found} (shape {shape})", advice)
 
 
 def _affordable_rows(layout: Layout, arrays: dict[str, StoredArray]) -> int:

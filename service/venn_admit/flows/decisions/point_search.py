@@ -5,10 +5,13 @@ into its cache instead, where points that are asked for at the same time share a
 time. The lists are the same to the last bit, and of the version that the transaction sees.
 """
 
+import os
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from threading import Lock, Thread
 from uuid import UUID
 
@@ -77,6 +80,7 @@ class PointSearch:
         self._cache = workspace.cache
         self._versions: OrderedDict[int, _Version] = OrderedDict()
         self._changing = Lock()
+        self._threads = ThreadPoolExecutor(os.cpu_count(), "passes")
 
     def nearest(
         self, connection: Connection | None, classifier: Classifier, vectors: Sequence[Float32Array]
@@ -97,10 +101,16 @@ class PointSearch:
         while len(found) < len(vectors):
             left = vectors[len(found) :]
             passes = version.passes
-            asked = left[:MOST_QUERIES] if passes else left[:1]
-            lists = passes.ask(np.stack(asked)) if passes else [None]
+            asked = left if passes else left[:1]
+            lists = self._passed(passes, asked) if passes else [None]
             found += [near or _scanned(connection, classifier, of) for of, near in zip(asked, lists, strict=True)]
         return found
+
+    def _passed(self, passes: _Passes, vectors: Sequence[Float32Array]) -> list[NearestExemplars | None]:
+        """What passes find; those of many points fill passes of their own, which take all processors."""
+        parts = [np.stack(vectors[start : start + MOST_QUERIES]) for start in range(0, len(vectors), MOST_QUERIES)]
+        lists = map(passes.ask, parts) if len(parts) == 1 else self._threads.map(passes.ask_alone, parts)
+        return list(chain.from_iterable(lists))
 
     def _version(self, classifier: Classifier) -> _Version:
         """The version that a transaction sees; if it is not the newest that was searched, it is not kept."""

@@ -17,6 +17,7 @@ from venn_admit.core.evaluation.category import Bounds
 from venn_admit.core.groups import group_values
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError, NotFoundError, VennAdmitError
+from venn_admit.files.inputs import OF_NETWORK
 from venn_admit.files.records import Stated, taken_logits
 from venn_admit.flows.data.ingest import require_extractor
 from venn_admit.flows.decisions.logits_only import point_of_logits, require_decidable
@@ -365,7 +366,7 @@ def _require_decidable(
 
 def _require_length(where: str, values: Float32Array, length: int) -> None:
     if len(values) != length:
-        raise InvalidInputError(f"{where}: expected {length} numbers, got {len(values)}")
+        raise InvalidInputError(f"{where}: expected {length} numbers, got {len(values)}; {OF_NETWORK}")
 
 
 def _to_decide(

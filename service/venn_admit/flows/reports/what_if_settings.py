@@ -120,7 +120,8 @@ def what_if_settings(workspace: Workspace, name: str, varied: str, values: Seque
         if calibration.is_asked_for_certificate:
             raise InvalidInputError(
                 f"calibration {calibration.id} asks for a certificate, whose policies are tested on all of mc and vp, "
-                "which leaves nothing to try them on: calibrate without a certificate, or compare the methods"
+                "which leaves nothing to try other settings on: compare the methods, which foretells what the default "
+                "would certify, or calibrate under another setting by a dry run, which shows what that certifies"
             )
         if calibration.has_policy and varied == "thresholds":
             raise InvalidInputError(

@@ -75,21 +75,24 @@ def _admitted_of_reference(report: CalibrationReport) -> str:
     if weighted is None:
         return f"{plain} of {report.part.reference} would be admitted"
     by_weights = share_text(weighted.share)
-    return f"{by_weights} of {report.part.reference} would be admitted with weights and {plain} by plain probabilities"
+    by_default = f"{by_weights} of {report.part.reference} would be admitted with weights"
+    return f"{by_default} and {plain} by {report.part.deciding.by}"
 
 
 def _unlike(report: CalibrationReport) -> Iterator[Finding]:
     comparison = report.traffic.comparison if report.traffic else None
     if comparison is not None and comparison.is_unlike:
+        differences = "; ".join(_differences(report, comparison))
         yield Finding(
-            f"Recent traffic is unlike {comparison.reference}: {'; '.join(_differences(comparison))}. Nothing is "
+            f"Recent traffic is unlike {comparison.reference}: {differences}. Nothing is "
             "promised for traffic that is unlike the calibration data",
             needs_sample=True,
         )
 
 
-def _differences(comparison: Comparison) -> Iterator[str]:
+def _differences(report: CalibrationReport, comparison: Comparison) -> Iterator[str]:
     """The differences that are large enough to act on."""
+    happens = {"usable": "lie in usable bands", "admitted": f"would be admitted by {report.part.deciding.by}"}
     for name, shift in comparison.shifts.items():
         if shift.is_large:
             statistic, least = share_text(shift.test.statistic), share_text(shift.test.least)
@@ -97,10 +100,7 @@ def _differences(comparison: Comparison) -> Iterator[str]:
     for name, pair in comparison.shares.items():
         if pair.is_lost:
             of_reference = share_text(pair.calibrated.share)
-            yield (f"{share_text(pair.recent.share)} of it {_HAPPENS[name]}, of {comparison.reference} {of_reference}")
-
-
-_HAPPENS = {"usable": "lie in usable bands", "admitted": "would be admitted by plain probabilities"}
+            yield (f"{share_text(pair.recent.share)} of it {happens[name]}, of {comparison.reference} {of_reference}")
 
 
 def _withheld(report: CalibrationReport, number: int, render: Render) -> str:

@@ -25,6 +25,18 @@ _STATES = {"retired": "retired", "withheld": "not in use"}
 """What is said of calibrations that are not current, by their state."""
 
 
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """How points of the reference are decided on in a report, as parts of a sentence.
+
+    by: what decides. apart: how, though the calibration rests on them. on_map: the same for the partition map.
+    """
+
+    by: str
+    apart: str
+    on_map: str
+
+
 class MethodPart(Protocol):
     """What a method of calibration adds to the report on its calibrations; see `CalibrationReport` for the rest."""
 
@@ -45,8 +57,12 @@ class MethodPart(Protocol):
         """The split of the calibration data that recent traffic is compared with."""
 
     @property
+    def deciding(self) -> Deciding:
+        """How its points are decided on."""
+
+    @property
     def admitted_of_reference(self) -> int:
-        """The number of its points that plain probabilities would admit, each decided on without itself."""
+        """The number of its points that would be admitted so."""
 
     @property
     def weighted(self) -> WeightedShare | None:

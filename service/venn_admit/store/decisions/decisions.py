@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row
 
-from venn_admit.core.evidence import EVIDENCE, PREDICTION, SHARED, VERDICT, VIEW, Field, Kind, value_of
+from venn_admit.core.evidence import EVIDENCE, PREDICTION, SHARED, VERDICT, VIEW, Field, Kind, values_of
 from venn_admit.core.reasons import ADMITTED, Reason
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import IntArray
@@ -83,8 +83,10 @@ class Decided:
         """Return what is stored of the decision on each of the points, by the names of the columns."""
         fields = (*PREDICTION, *VIEW, *EVIDENCE[self.method].fields, *VERDICT)
         unknown = [None] * len(self.values["predicted"])
-        found = {name: values.tolist() for name, values in self.values.items()}
-        columns = ([value_of(field, value) for value in found.get(field.name, unknown)] for field in fields)
+        columns = (
+            values_of(field, self.values[field.name].tolist()) if field.name in self.values else unknown
+            for field in fields
+        )
         names = [field.name for field in fields]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -235,7 +237,7 @@ def page(connection: Connection, classifier: Classifier, wanted: DecisionFilter,
 
 
 def _is_null(field: Field, values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which of the values of n points, as in `value_of`, stand for null, (n,)."""
+    """Return which of the values of n points, as in `values_of`, stand for null, (n,)."""
     if field.kind in (Kind.REAL, Kind.UNBOUNDED):
         is_nan: NDArray[np.bool_] = np.isnan(values)
         return is_nan

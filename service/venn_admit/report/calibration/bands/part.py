@@ -17,7 +17,7 @@ from venn_admit.report.calibration.bands.wording import (
     partitions_section,
     weights_text,
 )
-from venn_admit.report.calibration.report import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport, Deciding
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable
 from venn_admit.report.wording import share_text
 from venn_admit_client.records import thresholds_text
@@ -51,6 +51,11 @@ class BandsPart(BandsContents):
     @property
     def admitted_of_reference(self) -> int:
         return self.admitted_of_vp
+
+    @property
+    def deciding(self) -> Deciding:
+        apart = "each point of vp is left out of its own category"
+        return Deciding("plain probabilities", apart, apart)
 
     def settings_text(self) -> str:
         settings = self.settings

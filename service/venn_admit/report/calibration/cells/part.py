@@ -23,7 +23,7 @@ from venn_admit.report.calibration.cells.certified import (
 )
 from venn_admit.report.calibration.cells.wording import CellsContents, cells_section, lacking_text, score_section
 from venn_admit.report.calibration.common.history import chains_picture
-from venn_admit.report.calibration.report import CalibrationReport
+from venn_admit.report.calibration.report import CalibrationReport, Deciding
 from venn_admit.report.calibration.sections import Finding, Picture, Section
 from venn_admit.report.wording import share_text
 from venn_admit_client.records import thresholds_text
@@ -72,6 +72,19 @@ class CellsPart(CellsContents):
         return Reason.SCORE_BELOW_THRESHOLD if self.bounds_scores else Reason.PROBABILITY_BELOW_THRESHOLD
 
     @property
+    def deciding(self) -> Deciding:
+        if self.is_uncertified:
+            return Deciding("the certificate", "no policy passed its tests", "no policy passed its tests")
+        if self.bounds_scores:
+            apart = "its thresholds rest on points of mc too"
+            return Deciding("the policy", apart, apart)
+        return Deciding(
+            "plain probabilities",
+            "each point of mc is decided on by the bounds of the other folds",
+            "by the bounds of the calibration itself, which rest on these very points",
+        )
+
+    @property
     def admitted_of_reference(self) -> int:
         return self.admitted
 
@@ -117,12 +130,12 @@ class CellsPart(CellsContents):
 
     def traffic_notes(self) -> tuple[str, ...]:
         by_distance = "" if self.neighbour_count is None else "; d is cut at its quartiles over mc"
+        by, apart = self.deciding.by, self.deciding.apart
         return (
-            "would be admitted: by plain bounds under this calibration, whatever calibration and options decided; each "
-            "point of mc by bounds of the other folds, in which its document is not.",
+            f"would be admitted: by {by} under this calibration, whatever calibration and options decided; {apart}.",
             "The columns mc and recent by score are shares of the points of the predicted class, whose scores are cut "
             f"at their quartiles over mc{by_distance}.",
-            "Shares admitted, and rejected by reason, as they were decided; of mc as plain bounds would decide.",
+            "Shares admitted, and rejected by reason, as they were decided; of mc by {by}.",
         )
 
     def rejections(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from math import inf, isfinite
 from venn_admit.core.calibrators.average.policy import AveragePolicy
 from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.policies import Bounded
-from venn_admit.core.calibrators.settings import AUTO, ScoreKind, VennAbersSettings
+from venn_admit.core.calibrators.settings import AUTO, MethodSettings, ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.steps import Steps
 from venn_admit.core.monitoring.cells import CellState, TrafficPart
@@ -39,9 +39,9 @@ class CellsContents:
     """The cells of a snapshot.
 
     neighbour_count: K; None if the classifier has logits only. score: the one that the snapshot has. network_share,
-    reliability_share: what each admits of mc by cross-fitting; None if a score was asked for. steps: of all cells. mc:
-    its points. states: of every cell, by bin of q, then by predicted class. parts: of mc and of recent traffic.
-    certificate: None if none was asked for. average: the policy of the average promise; None if another was asked for.
+    reliability_share: as `chosen_by_text` takes them. steps: of all cells. mc: its points. states: of every cell, by
+    bin of q, then by predicted class. parts: of mc and of recent traffic. certificate: None if none was asked for.
+    average: the policy of the average promise; None if another was asked for.
     If there is a policy, the thresholds of the states are those of it.
     """
 
@@ -180,12 +180,19 @@ class CellsContents:
 def score_section(part: CellsContents) -> Section:
     """Return which score ranks the predictions, and why."""
     text = f"Score: {part.score} (asked for: {part.asked}); {len(part.steps.cell):,} steps."
-    if part.network_share is not None and part.reliability_share is not None:
-        text += (
-            f" Cross-fitted on mc, the network's score admits {part.network_share:.1%}, the reliability score "
-            f"{part.reliability_share:.1%}."
-        )
-    return Section("What ranks the predictions", (text,))
+    chosen_by = chosen_by_text(part.settings, part.network_share, part.reliability_share)
+    return Section("What ranks the predictions", (f"{text} {chosen_by}".strip(),))
+
+
+def chosen_by_text(settings: MethodSettings, network_share: float | None, reliability_share: float | None) -> str:
+    """Return by what the score was chosen: what each admits by cross-fitting; empty if a score was asked for."""
+    if network_share is None or reliability_share is None:
+        return ""
+    points = "the points that propose the policy" if settings.has_policy else "mc"
+    return (
+        f"Cross-fitted, lower probabilities by the network's score admit {network_share:.1%} of {points}, by the "
+        f"reliability score {reliability_share:.1%}."
+    )
 
 
 def cells_section(report: CalibrationReport, part: CellsContents) -> Section:

@@ -6,7 +6,6 @@ from typing import Any
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.core.monitoring.traffic import Traffic
-from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import ROW_NAME_WIDTH, Picture, Section, TextTable, listed, ratio_text
 from venn_admit.report.evaluation.dataset import MOST_CLASSES
@@ -17,11 +16,6 @@ QUERY = "class_coverage"
 
 MOST_NAMED = 3
 """At most this many classes are named in a sentence."""
-
-HOW_DECIDED = {
-    Split.VP: "each point of vp is left out of its own category",
-    Split.MC: "each point of mc is decided on by the bounds of the other folds",
-}
 
 
 def coverage_pictures(report: CalibrationReport) -> list[Picture]:
@@ -38,12 +32,12 @@ def coverage_pictures(report: CalibrationReport) -> list[Picture]:
 
 
 def _caption(report: CalibrationReport) -> str:
-    target = 1 - report.snapshot.alpha
+    target, deciding = 1 - report.snapshot.alpha, report.part.deciding
     said = (
         f"Share right of what plain probabilities would admit of {report.part.reference}, as the least that admits "
         f"falls, by true class and by predicted class, with 95 % intervals; the dotted line is 1 - alpha = {target}. A "
-        f"mark shows what this calibration admits ({HOW_DECIDED[report.part.reference]}): a disc if the interval lies "
-        "above the line, a cross if it lies below, a ring if this sample cannot tell."
+        f"mark shows what {deciding.by} would admit ({deciding.apart}): a disc if the interval lies above the line, a "
+        "cross if it lies below, a ring if this sample cannot tell."
     )
     return " ".join([said, *_hidden(report)])
 
@@ -56,35 +50,32 @@ def _hidden(report: CalibrationReport) -> list[str]:
     return [f"{len(report.coverage.shown)} of {classes} classes shown: those of which the worst is admitted."]
 
 
-# Weights may reject more.
-_PLAINLY = " by plain probabilities"
-
-
 def verdict(report: CalibrationReport) -> tuple[Verdict, str]:
     """Return what is certified, or whether what is admitted of the data meets the target in every predicted class."""
     if report.part.certified is not None:
         return Verdict.MET, report.part.certified
     alpha, tallies = report.snapshot.alpha, report.coverage.admitted.per_predicted_class
+    by = report.part.deciding.by
     judged = [(c, tally.verdict(alpha)) for c, tally in enumerate(tallies) if tally.count]
     if not judged:
-        return Verdict.CANNOT_TELL, "Plain probabilities would admit nothing."
+        return Verdict.CANNOT_TELL, f"{by.capitalize()} would admit nothing."
     overall = verdict_on_all([found for _, found in judged])
     if overall is Verdict.MET:
-        return overall, f"Every predicted class meets the target of {1 - alpha}{_PLAINLY}."
+        return overall, f"Every predicted class meets the target of {1 - alpha} by {by}."
     named = _named(report, [c for c, found in judged if found is overall])
     if overall is Verdict.MISSED:
-        return overall, f"Predictions of {named} miss the target of {1 - alpha}{_PLAINLY}."
-    return overall, f"This sample cannot judge predictions of {named}{_PLAINLY}."
+        return overall, f"Predictions of {named} miss the target of {1 - alpha} by {by}."
+    return overall, f"This sample cannot judge predictions of {named} by {by}."
 
 
 def key_figures(report: CalibrationReport) -> list[tuple[str, str]]:
     """Return the figures that stand with the verdict: each as text, and what it is."""
     found, target = report.coverage, 1 - report.snapshot.alpha
     overall, every = found.admitted.overall, sum(curve.total for curve in found.curves_by_true_class)
-    plainly = (_percent(overall.count, every), "of the calibration data admitted by plain probabilities")
+    decided = (_percent(overall.count, every), f"of the calibration data admitted by {report.part.deciding.by}")
     right = f"of these right (target {float(target):.1%})" if _has_target(report) else "of these right"
     if (weighted := report.part.weighted) is None:
-        figures = [plainly, (_percent(overall.correct, overall.count), right)]
+        figures = [decided, (_percent(overall.correct, overall.count), right)]
     else:
         figures = [
             (
@@ -92,7 +83,7 @@ def key_figures(report: CalibrationReport) -> list[tuple[str, str]]:
                 "of the calibration data admitted with weights, the default",
             ),
             (_percent(weighted.right, weighted.admitted), right),
-            plainly,
+            decided,
         ]
     if report.traffic is not None:
         points = sum(outcome.points for outcome in report.traffic.outcomes)
@@ -127,16 +118,16 @@ def _named(report: CalibrationReport, classes: list[int]) -> str:
 
 def coverage_section(report: CalibrationReport) -> Section:
     """Return what the marks of the picture say, as a table."""
-    target, split = 1 - report.snapshot.alpha, report.part.reference
+    target, split, deciding = 1 - report.snapshot.alpha, report.part.reference, report.part.deciding
     judged = (f"at least\n{target}",) if _has_target(report) else ()
     heads = ("class", f"points\nof {split}", "admitted", "right", "95 % interval", *judged)
     rows = tuple(_row(report, name, points, tally) for name, points, tally in _rows(report))
     return Section(
-        "How much is right in each class by plain probabilities",
+        f"How much is right in each class by {deciding.by}",
         (TextTable(heads, rows, last_is_total=True, query=QUERY),),
         (
             f"Promised{report.part.promised.where}: {report.promise_sentence}.",
-            f"Plain probabilities; {HOW_DECIDED[split]}. right: the share of the admitted points.",
+            f"admitted: the share that {deciding.by} would admit ({deciding.apart}); right: the share of these.",
             *_hidden(report),
         ),
     )

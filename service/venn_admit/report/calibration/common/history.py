@@ -32,8 +32,8 @@ def history_section(report: CalibrationReport) -> Section:
         (TextTable(heads, rows, words=(2, 6), query=QUERY),),
         (
             "Calibrations of all settings that are still kept, up to this one. admitted: the share of vp that the "
-            "calibration would admit by plain probabilities, or of mc if the method is Venn-Abers, by the bounds of "
-            "the calibration itself; left empty if there are too many points to count them at once.",
+            "calibration would admit by plain probabilities, or of mc if the method is Venn-Abers, by its policy or "
+            "its own bounds; left empty if there are too many points to count them at once.",
         ),
     )
 

@@ -14,10 +14,6 @@ from venn_admit.report.evaluation.wording import interval_text
 from venn_admit.report.wording import MOST_FULL_MATCHES, full_matches_text
 
 QUERY = "partition_map"
-HOW_ADMITTED = {
-    Split.VP: "each point of vp is left out of its own category",
-    Split.MC: "by the bounds of the calibration itself, which rest on these very points",
-}
 # The colours of cells: this many steps below the target, and above it.
 _BELOW, _ABOVE = 3, 2
 
@@ -29,7 +25,7 @@ def map_names(found: PartitionMap) -> tuple[list[str], list[str]]:
 
 def caption(report: CalibrationReport, found: PartitionMap) -> str:
     """Return what the cells of the map show, in words."""
-    split = report.part.reference
+    split, deciding = report.part.reference, report.part.deciding
     traffic = (
         "the last line is the share of recent traffic there"
         if found.traffic.sum()
@@ -37,15 +33,14 @@ def caption(report: CalibrationReport, found: PartitionMap) -> str:
     )
     return (
         f"The partition map: the points of {split} by q and d. Each cell shows the share of the predictions that is "
-        f"right, which colours it, and its 95 % interval; the share that plain probabilities would admit "
-        f"({HOW_ADMITTED[split]}); and the "
-        f"number of points; {traffic}."
+        f"right, which colours it, and its 95 % interval; the share that {deciding.by} would admit "
+        f"({deciding.on_map}); and the number of points; {traffic}."
     )
 
 
 def map_section(report: CalibrationReport, found: PartitionMap) -> Section:
     """Return the same as a table."""
-    split, traffic = report.part.reference, int(found.traffic.sum())
+    split, deciding, traffic = report.part.reference, report.part.deciding, int(found.traffic.sum())
     rows = tuple(
         (
             q_name,
@@ -66,9 +61,8 @@ def map_section(report: CalibrationReport, found: PartitionMap) -> Section:
         (TextTable(heads, rows, query=QUERY),),
         (
             "right: the share of the predictions, whose interval takes points for independent; admitted: the share "
-            "that plain probabilities would admit, "
-            f"{HOW_ADMITTED[split]}. d is cut at its quartiles over the calibration data. Partitions without any point "
-            "are left out.",
+            f"that {deciding.by} would admit ({deciding.on_map}). d is cut at its quartiles over the calibration data. "
+            "Partitions without any point are left out.",
             *_full_matches(found, split),
         ),
     )
