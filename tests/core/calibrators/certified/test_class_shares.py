@@ -16,12 +16,11 @@ from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.document import from_document, to_document
 from venn_admit.core.calibrators.certified.estimated import estimate_shares
 from venn_admit.core.calibrators.certified.hypothesis_tests import bounded_p_value
+from venn_admit.core.calibrators.certified.mixes import Mixes, departures
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.shares import (
-    Mixes,
     costs_of_documents,
     costs_of_points,
-    departures,
     document_ratios,
     point_ratios,
 )

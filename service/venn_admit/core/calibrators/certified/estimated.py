@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from venn_admit.core.calibrators.certified.mixes import Mixes, confusion_counts, largest_mean
 from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.calibrators.certified.shares import Mixes, confusion_counts, largest_mean
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.types import FloatArray, IntArray
 
