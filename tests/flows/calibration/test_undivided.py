@@ -176,6 +176,9 @@ def test_what_is_shown_of_it_counts_all_points_and_has_divisions_beside(made: Be
     Console(file=said, width=200).print(calibration_tables(found, command))
     assert "undivided yes" in said.getvalue()
     assert "Divided into mc and vp in 10 ways, the same" in said.getvalue()
+    of_partitions = said.getvalue().partition("What the partitions hold")[2].partition("Counts are points")[0]
+    assert " vp " in of_partitions
+    assert " mc " not in of_partitions
     tried = what_if_settings(workspace, "reviews", "kappa", [10])
     assert not tried.is_weighted
     assert [one.settings.undivided for one in tried.tried] == [True, True]

@@ -202,14 +202,15 @@ class TestOfTrainingRows:
         assert caught.value.code is Code.TRAINING_ROWS
         said = str(caught.value)
         assert "got 7 with the vector and logits" in said
-        assert "row 0, id 'h-0' (that of 't-13' in split train)" in said
+        assert "row 0, id 'h-0' (a copy of 't-13' in split train)" in said
+        assert "ids of their own" not in said
         assert "'h-4'" in said
         assert "and 2 more" in said
         assert bench.value("SELECT count(*) FROM exemplar") == 20
 
     def test_are_refused_if_they_come_later(self, bench: Bench) -> None:
         ingest(bench, rows(["h-0", "h-1"], [0, 1], ["H", "H"]))
-        with pytest.raises(ConflictError, match=r"got 1 .*row 1, id 't-1' \(that of 'h-0' in split"):
+        with pytest.raises(ConflictError, match=r"got 1 .*row 1, id 't-1' \(a copy of 'h-0' in split"):
             ingest(bench, rows(["t-0", "t-1"], [7, 0], ["T", "T"]), "train")
         assert bench.value("SELECT count(*) FROM exemplar") == 2
 
@@ -217,12 +218,15 @@ class TestOfTrainingRows:
         """Whichever come first."""
         ingest(bench, rows(["t-0", "t-1"], [0, 1], ["A", "B"]), "train")
         beside = rows(["h-0", "h-1", "h-2"], [2, 3, 4], ["C", "B", "B"])
-        with pytest.raises(ConflictError, match=r"got 2 .*row 1, id 'h-1' \(that of 't-1' in split train") as caught:
+        with pytest.raises(
+            ConflictError, match=r"got 2 .*row 1, id 'h-1' \(of the document of 't-1' in split train"
+        ) as caught:
             ingest(bench, beside)
         assert caught.value.code is Code.TRAINING_ROWS
+        assert "give documents that are others ids of their own" in str(caught.value)
         assert ingest(bench, beside, allow=True).training_copies == 2
         assert ingest(bench, beside).new == 0
-        with pytest.raises(ConflictError, match=r"got 1 .*row 0, id 't-2' \(that of 'h-0' in split"):
+        with pytest.raises(ConflictError, match=r"got 1 .*row 0, id 't-2' \(of the document of 'h-0' in split"):
             ingest(bench, rows(["t-2", "t-3"], [5, 6], ["C", "D"]), "train")
 
     def test_are_taken_and_counted_on_request(self, bench: Bench) -> None:

@@ -127,29 +127,35 @@ class TrainingCopies:
     def __init__(self, source: object) -> None:
         self._source = source
         self._named: list[str] = []
+        self._of_documents = False
         self.count = 0
 
     def add(self, batch: ExemplarBatch, placed: Placed, new_rows: Sequence[int]) -> None:
         """Count those of a batch that are new."""
         opposed = [row for row in new_rows if row in placed.opposed] if placed.opposed else []
         self.count += len(opposed)
-        for row in opposed[: _NAMED - len(self._named)]:
-            copy = placed.opposed[row]
-            self._named.append(
-                f"row {batch.first_row + row}, id {batch.external_ids[row]!r} (that of {copy.external_id!r} in split "
-                f"{copy.split})"
-            )
+        for row in opposed:
+            other = placed.opposed[row]
+            of_document = other.document_key == batch.document_ids[row]
+            self._of_documents |= of_document
+            if len(self._named) < _NAMED:
+                what = "of the document" if of_document else "a copy"
+                self._named.append(
+                    f"row {batch.first_row + row}, id {batch.external_ids[row]!r} ({what} of {other.external_id!r} in "
+                    f"split {other.split})"
+                )
 
     def require_none(self, classifier: Classifier) -> None:
         """Raise ConflictError if there are any."""
         if not self.count:
             return
         rest = self.count - len(self._named)
+        renamed = "; give documents that are others ids of their own" if self._of_documents else ""
         raise ConflictError(
             f"{self._source}: expected exemplars that either train or are held out, got {self.count:,} with the vector "
             f"and logits, or of the document, of one that does the other: {'; '.join(self._named)}"
             f"{f'; and {rest:,} more' if rest else ''}. The network does better on what it was trained on than on the "
-            "traffic; leave them out, unless the traffic repeats training data as often",
+            f"traffic{renamed}; leave them out, unless the traffic repeats training data as often",
             code=Code.TRAINING_ROWS,
             classifier=classifier.name,
         )

@@ -53,8 +53,8 @@ ORDER BY q_group, d_quartile;
 
 -- name: class_coverage
 -- Calibration points by predicted class, by true class and over all: the share that is admitted, and the share right of
--- it. For calibrations by Venn-Abers, the page decides on each point of mc by the bounds of the other folds, and this
--- query by the bounds of the calibration itself. The page computes the intervals.
+-- it. For calibrations by Venn-Abers without a policy, the page decides on each point of mc by the bounds of the other
+-- folds, and this query by the bounds of the calibration itself. The page computes the intervals.
 SELECT
     counted_by.per,
     counted_by.class,
@@ -229,8 +229,7 @@ GROUP BY d_quartile, label
 ORDER BY d_quartile, label;
 
 -- name: cells
--- What each predicted class, and bin of q if there are several, can admit. The page counts which points of mc are
--- admitted by the bounds of the other folds.
+-- What each predicted class, and bin of q if there are several, can admit. The page counts which points of mc would be.
 SELECT
     bin,
     predicted_class,

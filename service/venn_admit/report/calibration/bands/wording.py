@@ -130,8 +130,11 @@ def partitions_section(report: CalibrationReport, part: BandsContents) -> Sectio
     partitions, shown = part.partitions, _shown_classes(part)
     short = short_names(report.class_names, NAME_WIDTH)
     names = [short[report.class_names[c]] for c in shown]
-    vp_apart = len(report.class_names) <= SIDE_BY_SIDE
-    heads = (*(f"mc\n{name}" for name in names), *((f"vp\n{name}" for name in names) if vp_apart else ("vp",)))
+    vp_apart, mc_shown = len(report.class_names) <= SIDE_BY_SIDE, () if part.settings.undivided else shown
+    heads = (
+        *(f"mc\n{name}" for name in names[: len(mc_shown)]),
+        *((f"vp\n{name}" for name in names) if vp_apart else ("vp",)),
+    )
 
     def row(name: str, bins: slice, groups: slice) -> tuple[str, ...]:
         def total(counts: IntArray) -> int:
@@ -140,7 +143,7 @@ def partitions_section(report: CalibrationReport, part: BandsContents) -> Sectio
         vp, singletons = total(partitions.vp_count), total(partitions.singleton)
         return (
             name,
-            *(f"{total(partitions.mc_count[:, :, c]):,}" for c in shown),
+            *(f"{total(partitions.mc_count[:, :, c]):,}" for c in mc_shown),
             *((f"{total(partitions.vp_count[:, :, c]):,}" for c in shown) if vp_apart else (f"{vp:,}",)),
             ratio_text(total(partitions.usable), vp),
             ratio_text(singletons, vp),
