@@ -55,7 +55,8 @@ class Traffic:
             document_counts(of.document, of.predicted * count + of.label, count**2) for of in (evidence, proposing)
         )
         of_traffic = document_counts(traffic.document, traffic.predicted, count)
-        return DocumentMixes(np.bincount(traffic.predicted), confusion, of_traffic, of_labels, of_proposing)
+        of_points = np.bincount(traffic.predicted)
+        return DocumentMixes(of_points, confusion, of_traffic, of_labels, of_proposing, by_cell=False)
 
     def certified(self, draw: int) -> tuple[EstimatedShares | None, Policy | None]:
         law, rng = self.law, np.random.default_rng(draw)

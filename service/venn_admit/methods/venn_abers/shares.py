@@ -43,7 +43,9 @@ def shares_of_traffic(
     evidence = cells.take(~proposing)
     _require_evidence(classifier, evidence)
     recent = read_traffic(connection, classifier, parameters, ScoreKind.NETWORK, evidence.keys)
-    mixes = _mixes(classifier, evidence, cells.take(proposing), recent)
+    # What is refused promises nothing, so it may rest on narrower intervals.
+    by_cell = settings.declared_shares is not None
+    mixes = _mixes(classifier, evidence, cells.take(proposing), recent, by_cell=by_cell)
     if settings.declared_shares is None:
         assert settings.confidence is not None, "a certificate is asked for"
         return _estimated(classifier, mixes, SHARES_PART * float(1 - settings.confidence))
@@ -53,7 +55,14 @@ def shares_of_traffic(
     return settings.declared_shares
 
 
-def _mixes(classifier: Classifier, evidence: LabelledCells, proposing: LabelledCells, recent: UnlabelledCells) -> Mixes:
+def _mixes(
+    classifier: Classifier,
+    evidence: LabelledCells,
+    proposing: LabelledCells,
+    recent: UnlabelledCells,
+    *,
+    by_cell: bool,
+) -> Mixes:
     """What is known of traffic; of its documents, one point each counts if those of the evidence have one."""
     class_count, predicted = classifier.class_count, recent.points.predicted
     confusion = confusion_counts(evidence.points.predicted, evidence.label, class_count)
@@ -73,7 +82,8 @@ def _mixes(classifier: Classifier, evidence: LabelledCells, proposing: LabelledC
         counted(of.keys, of.points.predicted * class_count + of.label, class_count**2) for of in (evidence, proposing)
     )
     of_traffic = counted(recent.keys, predicted, class_count)
-    return DocumentMixes(np.bincount(predicted, minlength=class_count), confusion, of_traffic, of_labels, of_proposing)
+    of_points = np.bincount(predicted, minlength=class_count)
+    return DocumentMixes(of_points, confusion, of_traffic, of_labels, of_proposing, by_cell)
 
 
 def _require_evidence(classifier: Classifier, cells: LabelledCells) -> None:

@@ -14,9 +14,10 @@ from tests.guarantees.draws import Draws
 from venn_admit.core.calibrators.certified.binomial_bounds import intervals
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.document import from_document, to_document
+from venn_admit.core.calibrators.certified.document_bounds import document_counts
 from venn_admit.core.calibrators.certified.estimated import estimate_shares
 from venn_admit.core.calibrators.certified.hypothesis_tests import bounded_p_value
-from venn_admit.core.calibrators.certified.mixes import Mixes, departures
+from venn_admit.core.calibrators.certified.mixes import DocumentMixes, Mixes, departures
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.shares import (
     costs_of_documents,
@@ -98,6 +99,29 @@ def test_traffic_is_outside_where_no_shares_of_the_box_explain_it() -> None:
         outside += bool(found)
     assert 5 < outside < 35
     assert departures(Mixes(np.zeros(3, dtype=np.int64), confusion), BOX) == []
+
+
+@pytest.mark.parametrize(("shares", "leaves"), [((0.5, 0.3, 0.2), False), ((0.2, 0.3, 0.5), True)])
+def test_traffic_of_documents_is_outside_as_points_are(shares: tuple[float, ...], leaves: bool) -> None:
+    """Though points of a document are alike, and one document in fifty is as large as fifteen others."""
+    rates = np.array([[0.9, 0.1, 0.05], [0.05, 0.8, 0.15], [0.05, 0.1, 0.8]])
+
+    def documents(rng: np.random.Generator, count: int, shares: tuple[float, ...]) -> FloatArray:
+        size = np.where(rng.random(count) < 0.02, 60, rng.integers(1, 8, count))
+        document = np.repeat(np.arange(count), size)
+        number = np.where(rng.random(len(document)) < 0.7, rng.random(count)[document], rng.random(len(document)))
+        cells = np.cumsum((rates * shares).T.ravel())
+        label, predicted = np.divmod(np.searchsorted(cells[:-1], number, side="right"), 3)
+        return document_counts(document, predicted * 3 + label, 9)
+
+    outside = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        proposing, labels = (documents(rng, count, (0.4, 0.3, 0.3)) for count in (100, 900))
+        traffic = documents(rng, 1500, shares).reshape(-1, 3, 3).sum(axis=2)
+        counts = traffic.sum(axis=0).astype(np.int64), labels.sum(axis=0).reshape(3, 3).astype(np.int64)
+        outside += bool(departures(DocumentMixes(*counts, traffic, labels, proposing, by_cell=True), BOX))
+    assert outside >= 36 if leaves else outside <= 1
 
 
 CONFUSIONS: dict[str, tuple[list[list[float]], list[int], int]] = {

@@ -44,16 +44,16 @@ def largest_ratios(
     counts: tuple[FloatArray, FloatArray],
     known: tuple[FloatArray, FloatArray],
     *,
-    size: float,
+    size: float | FloatArray,
     level: float,
     uniform: float = 1.0,
 ) -> FloatArray:
     """Return bounds from above of ratios of means over documents, each of which fails with probability `level` at most.
 
     Args:
-        counts: (documents, m) float64 in [0, size] each, the one and the other, in an order without regard to them.
+        counts: (documents, m) float64 each, the one, in [0, size], and the other, in an order without regard to them.
         known: The same of documents that propose.
-        size: The points of the largest document.
+        size: The points of the largest document; one number, or one for each of the first counts.
         uniform: In (0, 1], drawn independently of the documents.
 
     Returns:

@@ -49,24 +49,30 @@ class DocumentMixes(Mixes):
         of_traffic: (documents, C) float64, the points of each by predicted class, in an order without regard to them.
         of_labels: (documents, C * C) float64, those of the calibration data by predicted and true class, the same way.
         proposing: The same of the documents that propose; one with more points than the largest of these counts as it.
+        by_cell: Whether no document is taken to have more points of a cell than the largest one seen. That makes the
+            intervals narrower where some documents are far larger than most, and is no theorem.
     """
 
     of_traffic: FloatArray
     of_labels: FloatArray
     proposing: FloatArray
+    by_cell: bool
 
     def intervals(self, level: float) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
         """Return what `Mixes.intervals` does."""
-        class_count, size = len(self.traffic), self.proposing.sum(axis=1).max()
-        in_cells = [
-            of.reshape(-1, class_count, class_count) for of in (counted_as(self.of_labels, size), self.proposing)
-        ]
-        by_predicted = counted_as(self.of_traffic, size), in_cells[1].sum(axis=2)
+        class_count, largest = len(self.traffic), self.proposing.sum(axis=1).max()
+        of_all = self.of_traffic, self.of_labels
+        traffic, labels = of_all if self.by_cell else (counted_as(of, largest) for of in of_all)
+        in_cells = [of.reshape(-1, class_count, class_count) for of in (labels, self.proposing)]
+        by_predicted = traffic, in_cells[1].sum(axis=2)
+
+        def most(counts: tuple[FloatArray, FloatArray], known: tuple[FloatArray, FloatArray]) -> FloatArray:
+            seen = np.maximum(counts[0].max(axis=0), known[0].max(axis=0))
+            size = np.maximum(seen, 1.0) if self.by_cell else largest
+            return np.minimum(largest_ratios(counts, known, size=size, level=level), 1.0)
 
         def both(*counts: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
-            high = largest_ratios(*counts, size=size, level=level)
-            others = largest_ratios(*((to - of, to) for of, to in counts), size=size, level=level)
-            return 1 - np.minimum(others, 1.0), np.minimum(high, 1.0)
+            return 1 - most(*((to - of, to) for of, to in counts)), most(*counts)
 
         of_mix = both(*((of, np.repeat(of.sum(axis=1, keepdims=True), class_count, axis=1)) for of in by_predicted))
         low, high = both(*((of.reshape(len(of), -1), np.tile(of.sum(axis=1), class_count)) for of in in_cells))
