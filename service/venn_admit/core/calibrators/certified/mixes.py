@@ -61,8 +61,9 @@ class DocumentMixes(Mixes):
     def intervals(self, level: float) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
         """Return what `Mixes.intervals` does."""
         class_count, largest = len(self.traffic), self.proposing.sum(axis=1).max()
-        of_all = self.of_traffic, self.of_labels
-        traffic, labels = of_all if self.by_cell else (counted_as(of, largest) for of in of_all)
+        traffic, labels = self.of_traffic, self.of_labels
+        if not self.by_cell:
+            traffic, labels = counted_as(traffic, largest), counted_as(labels, largest)
         in_cells = [of.reshape(-1, class_count, class_count) for of in (labels, self.proposing)]
         by_predicted = traffic, in_cells[1].sum(axis=2)
 
@@ -98,8 +99,8 @@ class Departure:
 def departures(mixes: Mixes, declared: ClassShares) -> list[Departure]:
     """Return the predicted classes whose share of traffic no declared class shares explain.
 
-    If points of each class are like those of the calibration data and the class shares lie in their box, there is one
-    with probability `DEPARTURE_LEVEL` at most.
+    If points of each class are like those of the calibration data, the class shares lie in their box and the intervals
+    of the mixes have their level, there is one with probability `DEPARTURE_LEVEL` at most.
 
     Args:
         mixes: What is known of traffic and of the calibration data.
