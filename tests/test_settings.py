@@ -191,7 +191,12 @@ def test_a_home_of_nobody_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_bad_address_is_refused_without_showing_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    for url in ("hooks.example.org/hunter2", "https://me:hunter2@hooks.example.org"):
+    wrong = (
+        "hooks.example.org/hunter2",
+        "https://me:hunter2@hooks.example.org",
+        "https://hooks.example.org:port/hunter2",
+    )
+    for url in wrong:
         hook = refusal(monkeypatch, "VENN_ADMIT_MONITOR_WEBHOOK", url)
         assert "VENN_ADMIT_MONITOR_WEBHOOK: expected https://host/path" in hook
         assert "hunter2" not in hook

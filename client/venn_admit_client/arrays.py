@@ -1,6 +1,7 @@
 """Arrays, tensors and lists of them as NumPy has them, alike in both packages."""
 
 from collections.abc import Mapping, Set
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,22 @@ def is_tensor(values: Any) -> bool:
     return hasattr(values, "detach")
 
 
-def check_is_column(values: Any, name: str, refused: type[Exception]) -> None:
-    """Raise `refused` if values are a text, a mapping, a single value or without an order; name: for messages."""
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, or what pandas has in its place: NA and NaT."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
+
+
+def values_of(values: Any, name: str, refused: type[Exception]) -> Any:
+    """Return a column of values, one of Arrow as a list.
+
+    Args:
+        name: What messages call it.
+        refused: What is raised if it is a text, a mapping, a single value or without an order.
+    """
     is_single = not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0
     if is_single or isinstance(values, (str, bytes, Mapping, Set)):
         raise refused(f"{name}: expected a list or an array of values, got a {type(values).__name__}")
+    return values.to_pylist() if hasattr(values, "to_pylist") else values
 
 
 def array_of(values: Any, name: str, refused: type[Exception]) -> Array:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
-from math import isinf, isnan
+from math import isinf
 from typing import Any
 
 import numpy as np
 
-from .arrays import Array, array_of, check_is_column, is_tensor
+from .arrays import Array, array_of, is_missing, is_tensor, values_of
 from .errors import InvalidInputError
 from .given import encoded, encoded_members
 
@@ -56,9 +56,7 @@ def column(values: Any, name: str = "column") -> list[Any] | None:
     """
     if values is None:
         return None
-    check_is_column(values, name, InvalidInputError)
-    if hasattr(values, "to_pylist"):  # of Arrow
-        values = values.to_pylist()
+    values = values_of(values, name, InvalidInputError)
     if is_tensor(values):
         values = values.detach().cpu()
     has_times = isinstance(values, np.ndarray) and values.dtype.kind in "mM"  # of which `tolist` may make integers
@@ -81,11 +79,6 @@ def _scalar(value: Any) -> Any:
     return None if value is np.ma.masked else value.item()
 
 
-def _is_missing(value: Any) -> bool:
-    """Whether it is None, NaN, or what pandas has in place of a value."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
-
-
 def labels_of(values: Any) -> list[Any] | None:
     """Return labels as `column` does, with None for unknown ones, which are -1, NaN or null.
 
@@ -101,7 +94,7 @@ def labels_of(values: Any) -> list[Any] | None:
     for row in listed:
         if isinstance(row, (list, tuple)) or hasattr(row, "shape"):
             raise InvalidInputError(f"labels: expected shape (n,), got ({len(listed)}, {len(row)})")
-    return [None if _is_missing(value) or value == -1 else value for value in listed]
+    return [None if is_missing(value) or value == -1 else value for value in listed]
 
 
 def texts(values: Any, name: str = "ids") -> list[str | None] | None:
@@ -116,7 +109,7 @@ def texts(values: Any, name: str = "ids") -> list[str | None] | None:
     if listed is None:
         return None
     if name == "documents":
-        listed = [None if _is_missing(value) else value for value in listed]
+        listed = [None if is_missing(value) else value for value in listed]
     for row, value in enumerate(listed):
         if not (value is None or isinstance(value, (str, int))) or isinstance(value, bool):
             raise InvalidInputError(f"row {row}, {name}: expected a text or an integer, got {value!r}")
@@ -173,7 +166,7 @@ def _json_value(value: Any, where: str, depth: int = 0) -> Any:
     if depth > _NESTING_LIMIT:
         raise InvalidInputError(f"{where}: expected a value nested at most {_NESTING_LIMIT} deep, got a deeper one")
     value = _scalar(value)
-    if _is_missing(value) or (isinstance(value, float) and isinf(value)):
+    if is_missing(value) or (isinstance(value, float) and isinf(value)):
         return None
     match value:
         case str() | int() | float():

@@ -28,7 +28,7 @@ def views_page() -> str:
     """Return the page: one section a view or function, in alphabetical order.
 
     A view that was defined again, with the same columns, has a second file: its name, `_since_` and the revision. A
-    migration may also have changed the comment of a column alone.
+    migration may also have changed a comment alone.
     """
     newest, comments = {}, view_comments()
     for path in routine_files():
@@ -44,9 +44,8 @@ def views_page() -> str:
         view = routine.name.removeprefix("report.")
         columns = [replace(one, comment=comments.get(f"{view}.{one.name}", one.comment)) for one in routine.columns]
         rows = [(f"`{column.name}`", *_origin(column, aliases, of_function)) for column in columns]
-        sections.append(
-            join(f"## {title}", plain(routine.purpose), table(["column", "type", "meaning"], rows)).rstrip()
-        )
+        purpose = comments.get(view, routine.purpose)
+        sections.append(join(f"## {title}", plain(purpose), table(["column", "type", "meaning"], rows)).rstrip())
     return join(INTRODUCTION, *sections)
 
 

@@ -198,7 +198,9 @@ def test_refusals(scored: Program, ingested: Program, tmp_path: Path) -> None:
             "http://somebody:secret@host/hook",
         ):
             check_refusal(
-                scored("monitor", NAME, "--webhook", url), 2, "expected a webhook of the form https://host/path"
+                scored("monitor", NAME, "--webhook", url),
+                2,
+                "--webhook: expected https://host/path or http://host/path, without a user",
             )
         check_refusal(
             scored("monitor", NAME, "--prometheus", tmp_path / "metrics.txt"), 2, r"expected a name ending in \.prom"

@@ -50,6 +50,9 @@ def test_the_reference_says_what_the_database_says(engine: Engine) -> None:
     [
         ("report.traffic_v1", "A promise for a class pools its partitions, and need not survive"),
         ("report.calibration_v2.thresholds", "asked for, .* policy_v3 and average_policy_v1"),
+        *((f"report.{view}", "in use, kept current or neither") for view in ("calibration_point_v1", "cell_v1")),
+        *((f"report.{view}", "in use, kept current or neither") for view in ("partition_v2", "point_accuracy_v1")),
+        ("calibration.state", "in use or kept current until the setting is retired"),
     ],
 )
 def test_a_comment_does_not_promise_too_much(engine: Engine, name: str, words: str) -> None:

@@ -8,10 +8,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
+from pydantic import ValidationError
 from sqlalchemy import Engine, text
 
 import venn_admit
 from venn_admit import InvalidInputError
+from venn_admit.api.models.exemplars import NewLabel, NewLabels
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.sources import ArraySource
 from venn_admit.interface.arrays import attributes_of, column_of
@@ -29,6 +31,51 @@ def made(connection: venn_admit.Connection) -> venn_admit.Classifier:
 def ingest(made: venn_admit.Classifier, **changed: Any) -> venn_admit.Ingestion:
     given: dict[str, Any] = {"vectors": VECTORS, "logits": LOGITS, "labels": [0, 1, 0, 1], "ids": list("wxyz")}
     return made.ingest(**{**given, **changed}, split="train")
+
+
+def test_texts_that_are_numbers_of_other_classes_are_to_be_integers(connection: venn_admit.Connection) -> None:
+    """Numbers beside names become text, and are refused like them."""
+    made = connection.create("digits", ["1", "0"], dimension=3, neighbours=2)
+    ingest(made)
+    advice = "expected class numbers as integers alone, which Python, JSON, .*, got '1', which is the number of one"
+    for labels in ({"w": "1"}, {"w": 1, "x": "0"}):
+        with pytest.raises(InvalidInputError, match=f"row 0, label: {advice}"):
+            made.label(labels)
+    with pytest.raises(InvalidInputError, match=f"row 0, labels: {advice}"):
+        ingest(made, labels=["1", "0", "1", "0"])
+    assert made.label({"w": 1, "x": 1}).corrected == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("a" * 200, None),
+        ("a" * 201, "source: expected 1 to 200 characters, got 201"),
+        ("", "source: expected 1 to 200 characters, got 0"),
+        ("a\tb", "source: expected text without control characters"),
+        ("a\0b", "source: expected text without NUL characters"),
+        ("a\ud800", "source: expected text that UTF-8 can encode"),
+    ],
+)
+def test_what_is_recorded_as_a_source_is_checked_as_over_http(
+    made: venn_admit.Classifier, source: str, said: str | None
+) -> None:
+    ways: list[Callable[[], object]] = [
+        lambda: ingest(made, source=source),
+        lambda: made.label({"w": 0}, source=source),
+        lambda: made.label(pd.DataFrame({"external_id": ["w"], "label": [1]}), source=source),
+    ]
+    for way in ways:
+        if said is None:
+            way()
+        else:
+            with pytest.raises(InvalidInputError, match=said):
+                way()
+    if said is None:
+        assert NewLabels(labels=[NewLabel(external_id="w", label=0)], source=source).source == source
+    else:
+        with pytest.raises(ValidationError):
+            NewLabels(labels=[NewLabel(external_id="w", label=0)], source=source)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.core.calibrators.certified.laws import graded_points
 from tests.core.standing.test_standing import chain_of
-from venn_admit.core.calibrators.certified.certificate import Certificate, NextChain
+from venn_admit.core.calibrators.certified.certificate import Certificate, LaterChain, NextChain
 from venn_admit.core.standing.certificate import standing_certificate
 from venn_admit.core.standing.chains import StandingChain, standing_chain
 from venn_admit.core.standing.state import State, advance, initial_state
@@ -57,6 +57,10 @@ def test_a_chain_that_has_ended_takes_no_further_labels() -> None:
     assert chain_payload(followed, has_ended=False)["following"]["share"] == 0.83
     assert chain_payload(followed, has_ended=True)["following"] is None
     assert "new chain" not in standing_text(followed, ("a", "b"), has_ended=True)
+    later = LaterChain(2, 9, is_in_use=False)
+    said = standing_text(followed, ("a", "b"), has_ended=True, later=later)
+    assert said.endswith("now. Chain 2 was begun since, and its calibration 9 may be put in use instead.")
+    assert "new chain" not in standing_text(followed, ("a", "b"), later=later)
     assert chain_payload(found, has_ended=False)["classes"][0]["documents_needed"]
     said = standing_text(found, ("a", "b"), has_ended=True)
     assert "the next" not in said
@@ -70,3 +74,9 @@ def test_a_chain_without_thresholds_says_that_the_next_one_is_to_be_begun() -> N
     chain = standing_chain(wrong, class_count=2, alpha=0.1, level=0.05)
     found = certificate_of(chain, initial_state(chain), 0)
     assert "no class has thresholds to certify, whatever labels come; they fix the next" in standing_text(found, "ab")
+    later = LaterChain(2, 9, is_in_use=True)
+    assert standing_text(found, "ab", later=later).endswith(
+        ": no class has thresholds to certify, whatever labels come. Chain 2 was begun since, and its calibration 9 is "
+        "in use."
+    )
+    assert "; they fix the next" not in standing_text(found, "ab", later=later)

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 from structlog.testing import capture_logs
 
 from tests.cli import samples
@@ -32,12 +34,21 @@ IMAGE = (
 
 
 @contextmanager
-def visited(program: Program) -> Iterator[Visitor]:
-    """The service on the database of a program, to be visited."""
-    runtime = Runtime.start(Settings(database_url=program.url, home=program.home))
+def visited(program: Program, root_path: str = "") -> Iterator[Visitor]:
+    """The service on the database of a program, to be visited, below a path that a proxy takes away."""
+    runtime = Runtime.start(Settings(database_url=program.url, home=program.home, root_path=root_path))
+    site = create_site(runtime)
+
+    async def proxy(scope: AsgiScope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", root_path)
+        assert path.startswith(root_path), path
+        await site({**scope, "path": path.removeprefix(root_path)}, receive, send)
+
     try:
         keys = {scope: create(runtime.engine, f"for {scope}", scope=scope).text for scope in Scope}
-        client = TestClient(create_site(runtime), raise_server_exceptions=False, follow_redirects=False)
+        client = TestClient(
+            proxy, f"http://testserver{root_path}", raise_server_exceptions=False, follow_redirects=False
+        )
         with capture_logs():
             yield Visitor(client, runtime, keys)
     finally:
@@ -130,6 +141,13 @@ def scored(calibrated: Program, server_url: str, session_folder: Path) -> Iterat
 def shared(scored: Program, server_url: str, session_folder: Path) -> Iterator[Visitor]:
     """The service with decisions; keys and sessions aside, to be left as it is."""
     with copied(scored, server_url, session_folder / "shared") as program, visited(program) as made:
+        yield made
+
+
+@pytest.fixture
+def below(scored: Program, server_url: str, tmp_path: Path) -> Iterator[Visitor]:
+    """The same behind a proxy that serves it under a path and takes that away."""
+    with copied(scored, server_url, tmp_path) as program, visited(program, "/venn/admit") as made:
         yield made
 
 

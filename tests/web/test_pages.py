@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import replace
+from html import unescape
 from importlib import resources
 from pathlib import Path
 
@@ -170,6 +171,57 @@ def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -
     assert not re.search(r"<style|\sstyle=", drawn)
     assert shared.client.get(f"{OWN}/report?calibration=99").status_code == 404
     assert shared.client.get(f"{OWN}/report?calibration=x").status_code == 422
+
+
+ADDRESSES = re.compile(r'(?:href|src|hx-get)="(/[^"]*)"')
+FORMS = re.compile(r'(?:action|hx-post|data-events)="(/[^"]*)"')
+
+
+def test_below_the_path_of_a_proxy_every_address_leads_back_to_it(below: Visitor) -> None:
+    """Pages, scripts, forms, redirects and the session: whatever pages name is found there, from the first on."""
+    root = below.runtime.settings.root_path
+    to_sign_in = below.client.get(f"{OWN}/labels?predicted=1")
+    assert to_sign_in.headers["location"].startswith(f"{root}/sign-in?next=%2Fclassifiers%2F")
+    part = below.client.get(f"{OWN}/report", headers={"HX-Request": "true"})
+    assert part.headers["hx-redirect"] == f"{root}/sign-in"
+    assert below.sign_in().headers["location"] == f"{root}/"
+    assert {cookie.path for cookie in below.client.cookies.jar} == {root}
+    left, kinds, forms = {f"{root}/"}, {f"{root}/"}, set[str]()
+    while left:
+        address = left.pop()
+        assert address.startswith(f"{root}/"), address
+        page = below.open(address.removeprefix(root)) if "/static/" not in address else ""
+        assert below.client.get(address.removeprefix(root)).status_code == 200, address
+        forms |= set(FORMS.findall(page))
+        for one in map(unescape, ADDRESSES.findall(page)):
+            kind = re.sub(r"\d+|[?].*", "", one)
+            # One of each kind; files and the document of programs are no pages.
+            if kind not in kinds and not kind.endswith((".png", ".csv", ".json")):
+                kinds.add(kind)
+                left.add(one)
+    pages = (OWN, f"{OWN}/report", f"{OWN}/decisions/", f"{OWN}/labels/known", "/keys", "/docs", "/static/forms.js")
+    assert {f"{root}{one}" for one in pages} <= kinds
+    assert {f"{root}/keys", f"{root}/sign-out", f"{root}{OWN}/labels"} <= forms
+    assert [one for one in forms if not one.startswith(f"{root}/")] == []
+    assert below.client.get("/v1/openapi.json").json()["servers"] == [{"url": root}]
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("labels?predicted=zz", "query.predicted: Input should be a valid integer"),
+        ("report?calibration=x", "query.calibration: Input should be a valid integer"),
+        ("decisions?outcome=any", "query.outcome: Input should be &#39;&#39;, &#39;admitted&#39; or"),
+        ("decisions/x", "path.decision: Input should be a valid integer"),
+    ],
+)
+def test_an_address_that_is_invalid_says_where(shared: Visitor, address: str, said: str) -> None:
+    """On a page of the classifier, from which one can go on."""
+    shared.sign_in(Scope.READ)
+    answer = shared.client.get(f"{OWN}/{address}")
+    assert (answer.status_code, answer.history) == (422, [])
+    assert said in answer.text
+    assert f'<a href="{OWN}/decisions"' in answer.text
 
 
 def test_days_have_what_was_decided_and_labelled(shared: Visitor) -> None:

@@ -68,6 +68,9 @@ def test_what_is_no_label_is_refused(own: Visitor) -> None:
         ({"external_id": "nobody", "label": "1"}, 404),
         ({"external_id": "", "label": "1"}, 422),
         ({"external_id": first, "label": "1", "selection": "any"}, 422),
+        # The list to return to would not be found, after the label was recorded.
+        ({"external_id": first, "label": "1", "predicted": "zz"}, 422),
+        ({"external_id": first, "label": "1", "least_q": "3", "greatest_q": "2"}, 422),
     ):
         assert own.send(LABELS, **fields).status_code == status, fields
     assert first in waiting(own.open(LABELS))

@@ -1,5 +1,5 @@
--- The calibration points of every snapshot, current or not, with what their setting says: the base of the views on
--- calibration points.
+-- The calibration points of every snapshot, in use, kept current or neither, with what their setting says: the base of
+-- the views on calibration points.
 CREATE VIEW venn_admit.snapshot_point_v1 AS
 SELECT
     classifier.id AS classifier_id,

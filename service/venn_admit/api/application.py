@@ -142,7 +142,8 @@ class Application(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document."""
         if self.openapi_schema is None:
-            self.openapi_schema = document()
+            root = self.state.runtime.settings.root_path
+            self.openapi_schema = document() | ({"servers": [{"url": root}]} if root else {})
         return self.openapi_schema
 
 
@@ -192,6 +193,6 @@ def create_application(runtime: Runtime) -> FastAPI:
     app.add_middleware(
         Concurrency, most=settings.concurrent_requests, most_per_key=settings.concurrent_requests_per_key
     )
-    app.add_middleware(Surroundings, metrics=app.state.metrics)
+    app.add_middleware(Surroundings, metrics=app.state.metrics, root_path=settings.root_path)
     app.add_middleware(Tracing)
     return app

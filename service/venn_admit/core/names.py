@@ -10,6 +10,7 @@ from venn_admit.errors import InvalidInputError
 
 ID_LENGTH_LIMIT = 1000
 NAME_LENGTH_LIMIT = 100
+SOURCE_LENGTH_LIMIT = 200
 
 _CONTROL = r"\x00-\x1f\x7f-\x9f"  # Unicode's category Cc
 PRINTABLE = f"^[^{_CONTROL}]*$"
@@ -26,7 +27,13 @@ def check_new_id(value: str) -> None:
         Traceback (most recent call last):
         ValueError: ('text without control characters', "'a\\tb'")
     """
-    _check_length(value)
+    _check_length(value, ID_LENGTH_LIMIT)
+    check_printable(value)
+
+
+def check_source(value: str) -> None:
+    """Check that a name may be recorded of data that come in."""
+    _check_length(value, SOURCE_LENGTH_LIMIT)
     check_printable(value)
 
 
@@ -35,13 +42,13 @@ def check_stored_id(value: str) -> None:
 
     What only refers to exemplars takes these too, so that each can be labelled and forgotten.
     """
-    _check_length(value)
+    _check_length(value, ID_LENGTH_LIMIT)
     check_text(value)
 
 
-def _check_length(value: str) -> None:
-    if not 1 <= len(value) <= ID_LENGTH_LIMIT:
-        raise ValueError(f"1 to {ID_LENGTH_LIMIT:,} characters", f"{len(value):,}")
+def _check_length(value: str, most: int) -> None:
+    if not 1 <= len(value) <= most:
+        raise ValueError(f"1 to {most:,} characters", f"{len(value):,}")
 
 
 def check_printable(value: str) -> None:

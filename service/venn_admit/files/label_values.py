@@ -1,7 +1,6 @@
 """Labels in whatever form a file has them: class numbers, whole floats, or class names."""
 
 from collections.abc import Sequence
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 
 from venn_admit.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.errors import InvalidInputError
+from venn_admit_client.arrays import is_missing
 
 _SHOWN_NAMES = 5
 
@@ -54,7 +54,7 @@ class ClassNumbers:
                 return only
             case []:
                 raise ValueError(self.expected, repr(value))
-        integers = "a column of integers, which Parquet and npz can hold"
+        integers = "class numbers as integers alone, which Python, JSON, Parquet and npz can hold"
         raise ValueError(integers, f"{value!r}, which is the number of one class and the name of another")
 
     def of_column(self, values: npt.NDArray[Any] | Sequence[object]) -> IntArray:
@@ -85,11 +85,6 @@ class ClassNumbers:
             expected = f"{UNKNOWN_LABEL} (unknown) or 0..{self._class_count - 1}"
             raise ValueError(position, expected, str(filled[position].item()))
         return filled.astype(np.int64)
-
-
-def is_missing(value: object) -> bool:
-    """Whether a value is None, NaN, or what pandas has in its place: NA and NaT."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
 
 
 def _is_unknown(value: object) -> bool:

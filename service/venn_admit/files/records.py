@@ -19,7 +19,8 @@ from venn_admit.core.probabilities import are_probabilities, logs, not_probabili
 from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError
 from venn_admit.files.inputs import Place, input_error
-from venn_admit.files.label_values import ClassNumbers, is_missing
+from venn_admit.files.label_values import ClassNumbers
+from venn_admit_client.arrays import is_missing
 
 NESTING_LIMIT = 100
 VERSION_RULE = "1 to 200 printable characters, without spaces around them"

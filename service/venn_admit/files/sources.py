@@ -14,7 +14,7 @@ from venn_admit.files import count_rows, read_exemplars
 from venn_admit.files.arrow.batches import exemplar_batches
 from venn_admit.files.batches import read_ahead
 from venn_admit.files.inputs import batch_bytes, input_error
-from venn_admit.files.label_values import ClassNumbers, is_missing
+from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.records import (
     NOTHING_STATED,
     Attributes,
@@ -24,6 +24,7 @@ from venn_admit.files.records import (
     make_batch,
     unwanted_vectors,
 )
+from venn_admit_client.arrays import is_missing
 
 _BATCH_ROWS = 8192
 

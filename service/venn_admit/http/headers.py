@@ -21,17 +21,23 @@ SECURITY_HEADERS = {
 }
 _SECURITY_HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 REQUEST_ID = "x-request-id"
+_ADDRESSES = (b"location", b"hx-redirect")
+"""Headers with an address of this service."""
 NO_ROUTE = "none"
 
 log = structlog.get_logger()
 
 
 class Surroundings:
-    """Answers a request with these headers, whatever becomes of it; a fault of the program is answered and logged."""
+    """Answers a request with these headers, whatever becomes of it; a fault of the program is answered and logged.
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+    Addresses of this service in headers get the path under which a proxy serves it.
+    """
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, root_path: str) -> None:
         self._app = app
         self._metrics = metrics
+        self._root = root_path.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -48,7 +54,10 @@ class Surroundings:
                 given = {name for name, _ in message["headers"]}
                 own = {REQUEST_ID: request_id, **scope["state"].get("answer_headers", {})}
                 message["headers"] = [
-                    *message["headers"],
+                    *(
+                        (name, self._root + value if name in _ADDRESSES else value)
+                        for name, value in message["headers"]
+                    ),
                     *(one for one in _SECURITY_HEADERS if one[0] not in given),
                     *((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in own.items()),
                 ]

@@ -194,8 +194,12 @@ def _on_refusal(_: Request, error: Exception) -> Response:
 
 
 def _on_invalid(_: Request, error: Exception) -> Response:
-    """Name every value that is invalid, without repeating it: it may be long, or a secret."""
     assert isinstance(error, RequestValidationError)
+    return answer_to_invalid(error)
+
+
+def answer_to_invalid(error: RequestValidationError) -> Response:
+    """Return the answer that names every value that is invalid, without repeating it: it may be long, or a secret."""
     found: dict[tuple[str | int, ...], list[str]] = {}
     for one in error.errors():
         *holder, last = one["loc"]

@@ -37,9 +37,7 @@ def column_of(values: Any, name: str = "column") -> Sequence[Any]:
     Raises:
         InvalidInputError: It is a text, a mapping or a single value.
     """
-    arrays.check_is_column(values, name, InvalidInputError)
-    if hasattr(values, "to_pylist"):  # of Arrow
-        values = values.to_pylist()
+    values = arrays.values_of(values, name, InvalidInputError)
     has_tensors = isinstance(values, (list, tuple)) and any(map(is_tensor, values))
     if has_tensors or is_tensor(values) or getattr(values, "ndim", 1) > 1:
         values = array_of(values, name)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from venn_admit.core.names import check_source
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile, LabelSource, LabelTable
-from venn_admit.files.label_values import is_missing
 from venn_admit.files.records import Stated
 from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
 from venn_admit.interface.arrays import UNREADABLE, array_of, arrow_of, attributes_of, column_of
 from venn_admit.interface.hooks.outputs import HookedBatches
+from venn_admit_client.arrays import is_missing
 from venn_admit_client.interface import Rows
 
 ARRAYS = "arrays"
@@ -33,10 +34,11 @@ def exemplar_source(rows: Rows, *, memory_budget: int) -> ExemplarSource:
         memory_budget: Bytes that reading may take.
 
     Raises:
-        InvalidInputError: Both or neither were given, something of another type, or what no array or table can be.
+        InvalidInputError: Both or neither were given, something of another type, or what no array or table can be; or
+            the source is no name.
     """
     columns = {name: getattr(rows, name) for name in COLUMNS}
-    data, name, stated = rows.data, rows.source, Stated(rows.extractor, rows.probabilities)
+    data, name, stated = rows.data, _checked(rows.source), Stated(rows.extractor, rows.probabilities)
     given = [column for column, values in columns.items() if values is not None]
     if data is not None:
         if given:
@@ -65,8 +67,9 @@ def label_source(data: Any, *, name: str | None, memory_budget: int) -> LabelSou
     """Return labels as a source: a path, a table of Arrow, a DataFrame, or a mapping of ids to labels.
 
     Raises:
-        InvalidInputError: It is of another type, or cannot be read as a table.
+        InvalidInputError: It is of another type, or cannot be read as a table; or the source is no name.
     """
+    name = _checked(name)
     if isinstance(data, (str, PathLike)):
         return LabelFile(Path(data), memory_budget)
     if isinstance(data, Mapping):
@@ -78,6 +81,16 @@ def label_source(data: Any, *, name: str | None, memory_budget: int) -> LabelSou
         return LabelTable(name or "labels", table, memory_budget)
     arrow = arrow_of(data, expected="labels by ids, a path, a pyarrow Table or a DataFrame")
     return LabelTable(name or "labels", arrow if isinstance(arrow, pa.Table) else arrow.read_all(), memory_budget)
+
+
+def _checked(source: str | None) -> str | None:
+    if source is not None:
+        try:
+            check_source(source)
+        except ValueError as error:
+            expected, got = error.args
+            raise InvalidInputError(f"source: expected {expected}, got {got}") from None
+    return source
 
 
 def vector_of(values: Any, dimension: int | None, name: str = "vector") -> np.ndarray[Any, np.dtype[np.float32]]:

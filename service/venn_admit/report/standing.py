@@ -4,25 +4,25 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from venn_admit.core.calibrators.certified.certificate import Certificate, Refutation
+from venn_admit.core.calibrators.certified.certificate import Certificate, LaterChain, Refutation
 from venn_admit_client.records import count_text
 
-REMEDY = (
-    " Begin the next chain once new labels have come, which fix it. If labels were wrong, correct them instead; if it "
-    "was chance, restart the monitor."
-)
+BEGIN = "Begin the next chain once new labels have come, which fix it."
+REMEDY = "If labels were wrong, correct them instead; if it was chance, restart the monitor."
 """What to do if labels refute what is certified."""
-NOTHING_TO_CERTIFY = (
-    "no class has thresholds to certify, whatever labels come; they fix the next chain, so begin it once there are more"
-)
+NOTHING_TO_CERTIFY = "no class has thresholds to certify, whatever labels come"
+BEGIN_TO_CERTIFY = "; they fix the next chain, so begin it once there are more"
 MOST_CLASSES = 20
 """At most this many classes of a certificate are shown; of both kinds, those with the largest p-values."""
 
 
-def standing_text(certificate: Certificate, class_names: Sequence[str], *, has_ended: bool = False) -> str:
+def standing_text(
+    certificate: Certificate, class_names: Sequence[str], *, has_ended: bool = False, later: LaterChain | None = None
+) -> str:
     """Return how far a certificate came that stands while labels arrive, and what the next thresholds take.
 
-    has_ended: whether no label can count for its chain any more, and nothing is promised.
+    has_ended: whether no label can count for its chain any more, and nothing is promised. later: the chain of its
+    setting that was begun since.
     """
     standing = certificate.standing
     assert standing is not None, "a certificate that is made once comes no further"
@@ -44,10 +44,30 @@ def standing_text(certificate: Certificate, class_names: Sequence[str], *, has_e
             number = count_text(of.documents)
             parts.append(f"{name} {come}, the next in about {number} further {what}{'' if number == '1' else 's'}")
     more = [f"{len(parts) - MOST_CLASSES} more classes"] if len(parts) > MOST_CLASSES else []
-    ended = " It has ended, and nothing is promised of what it decides now." if has_ended else ""
-    remedy = "" if has_ended or all(of.refuted is None for of in standing.classes) else REMEDY
-    come = f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or NOTHING_TO_CERTIFY}.{ended}{remedy}"
-    return come if has_ended or standing.following is None else f"{come} {following_text(certificate)}"
+    nothing = NOTHING_TO_CERTIFY if later is not None else NOTHING_TO_CERTIFY + BEGIN_TO_CERTIFY
+    sentences = [f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or nothing}."]
+    is_refuted = not has_ended and any(of.refuted is not None for of in standing.classes)
+    if has_ended:
+        sentences.append("It has ended, and nothing is promised of what it decides now.")
+    if later is not None:
+        sentences.append(later_text(later))
+    elif is_refuted:
+        sentences.append(BEGIN)
+    if is_refuted:
+        sentences.append(REMEDY)
+    if not has_ended and later is None and standing.following is not None:
+        sentences.append(following_text(certificate))
+    return " ".join(sentences)
+
+
+def later_text(later: LaterChain) -> str:
+    """Return which chain was begun since, and which of its calibrations is in use or may be.
+
+    >>> later_text(LaterChain(2, 9, is_in_use=False))
+    'Chain 2 was begun since, and its calibration 9 may be put in use instead.'
+    """
+    use = "is in use" if later.is_in_use else "may be put in use instead"
+    return f"Chain {later.chain} was begun since, and its calibration {later.calibration} {use}."
 
 
 def _refuted(of: Refutation, *, single: bool) -> str:

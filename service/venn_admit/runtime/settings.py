@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import timedelta
 from difflib import get_close_matches
@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
 
 from msgspec import Meta, ValidationError, convert
 
@@ -47,6 +48,7 @@ def setting(
     default_factory: Any = MISSING,
     is_secret: bool = False,
     expected: str | None = None,
+    check: Callable[[Any], bool] = lambda _: True,
     **limits: Any,
 ) -> Any:
     """Declare a setting.
@@ -57,10 +59,27 @@ def setting(
         default_factory: What makes that.
         is_secret: Whether it may hold a password, so that no message shows it.
         expected: What it accepts, if type and limits do not say.
+        check: Whether it accepts a value that has the type and is within the limits.
         limits: What its values must be, as `msgspec.Meta` has it.
     """
-    metadata = {"description": description, "expected": expected, "limits": limits}
+    metadata = {"description": description, "expected": expected, "check": check, "limits": limits}
     return field(default=default, default_factory=default_factory, repr=not is_secret, metadata=metadata)
+
+
+def is_webhook(url: str) -> bool:
+    """Return whether alarms can be sent to a URL.
+
+    >>> [is_webhook(url) for url in ("https://host/hook", "ftp://host/hook", "https://host:port", "https://me@host/")]
+    [True, False, False, False]
+    """
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return False
+    is_plain = url.isprintable() and " " not in url
+    # urllib would take a user for a part of the host.
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.username is None and is_plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +109,7 @@ class Settings:
         expected="redis://host:port/number or amqp://user:password@host:port//",
         is_secret=True,
     )
-    chunk_rows: int = setting("Rows of a job that one worker claims at a time.", 2048, ge=1)
+    chunk_rows: int = setting("Rows of a job that one worker claims at a time, at most.", 2048, ge=1)
     lease_seconds: int = setting(
         "Seconds for which a worker claims a chunk; it renews the claim while it lives. After that, another worker "
         "may claim the chunk.",
@@ -130,8 +149,8 @@ class Settings:
         "https://... or http://..., to which workers send each new alarm of a monitor, once, while `venn-admit beat` "
         "runs; unset: none is sent.",
         None,
-        pattern=r"^https?://[^/?#@]+([/?#]|\Z)",
-        expected="https://host/path or http://host/path",
+        check=is_webhook,
+        expected="https://host/path or http://host/path, without a user",
         is_secret=True,
     )
     review_token: str | None = setting(
@@ -156,6 +175,12 @@ class Settings:
         "The claim that names the one classifier that a token is for, or * for all, and without which it is refused;"
         " unset: tokens are for all.",
         None,
+    )
+    root_path: str = setting(
+        "Path under which a proxy serves the HTTP service, such as /venn, and which it takes away from requests.",
+        "",
+        pattern=r"^(/[A-Za-z0-9._~-]+)*\Z",
+        expected="a path such as /venn, without a slash at its end",
     )
     requests_per_minute: int = setting(
         "Requests that one key may send to one process a minute, those to decide aside; 0: any number.", 6000, ge=0
@@ -276,7 +301,7 @@ def _in_environment() -> dict[str, str]:
 def _converted(declared: Field[Any], value: Any) -> Any:
     kind: Any = Annotated[_kind(declared), Meta(**declared.metadata["limits"])]
     converted = convert(value, kind, strict=False, dec_hook=lambda path, text: path(text))
-    if converted in (math.inf, -math.inf):
+    if converted in (math.inf, -math.inf) or not declared.metadata["check"](converted):
         raise ValidationError
     return converted
 

@@ -20,10 +20,10 @@ from venn_admit.flows.keys.sessions import LIFETIME, caller_of, form_token
 from venn_admit.http.guards.guard import Guard, guard_of, stores
 from venn_admit.http.guards.ledger import Asked, Ledger
 from venn_admit.http.guards.rates import Rates
-from venn_admit.http.problems import Refused, answer_to_error, forbidden
+from venn_admit.http.problems import Refused, answer_to_error, answer_to_invalid, forbidden
 from venn_admit.web.failures import page_of_fault, page_of_problem
 from venn_admit.web.forms import MOST_BYTES, MOST_BYTES_TO_SIGN_IN, read_form
-from venn_admit_client.codes import Problem
+from venn_admit.web.rendering import root_of
 
 Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -44,18 +44,19 @@ class PageRoute(APIRoute):
         answer = self._checked(super().get_route_handler())
 
         async def guarded(request: Request) -> Response:
+            asked_of = request.path_params.get("classifier")
             try:
                 return await answer(request)
             except _SignInNeeded:
                 return _to_sign_in(request)
             except VennAdmitError as error:
-                asked_of = request.path_params.get("classifier")
                 return page_of_problem(request, answer_to_error(error), classifier=asked_of)
             except Refused as refusal:
                 return page_of_problem(request, refusal.answer())
-            except RequestValidationError:
-                invalid = Refused(422, Problem.INVALID_REQUEST, "the address is invalid; go back and try again")
-                return page_of_problem(request, invalid.answer())
+            except RequestValidationError as error:
+                if any(one["loc"] == ("path", "classifier") for one in error.errors()):
+                    asked_of = None
+                return page_of_problem(request, answer_to_invalid(error), classifier=asked_of)
             except (HTTPException, ClientDisconnect):
                 raise
             except Exception:
@@ -95,13 +96,15 @@ def remember(request: Request, answer: Response, token: str) -> None:
         httponly=True,
         samesite="strict",
         secure=_is_encrypted(request),
-        path="/",
+        path=root_of(request) or "/",
     )
 
 
 def forget(request: Request, answer: Response) -> None:
     """Have the browser forget its session."""
-    answer.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=_is_encrypted(request), path="/")
+    answer.delete_cookie(
+        COOKIE, httponly=True, samesite="strict", secure=_is_encrypted(request), path=root_of(request) or "/"
+    )
 
 
 async def _admit(request: Request, guard: Guard, asked: Asked, *, is_stored: bool) -> None:

@@ -7,6 +7,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
+from venn_admit.api.routes.parts import runtime_of
 from venn_admit.flows.keys.sessions import form_token
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.assets import environment
@@ -30,6 +31,7 @@ def page(request: Request, template: str, *, status: int = 200, **shown: Any) ->
     """
     caller = getattr(request.state, "caller", None)
     token = getattr(request.state, "session", None)
+    root = root_of(request)
     text = (
         environment()
         .get_template(f"{template}.html.j2")
@@ -37,16 +39,22 @@ def page(request: Request, template: str, *, status: int = 200, **shown: Any) ->
             caller=caller,
             may={str(scope): caller is not None and caller.scope.includes(scope) for scope in Scope},
             form_token=None if token is None else form_token(token),
-            place=request.url.path,
-            address=address,
+            place=root + request.url.path,
+            root=root,
+            address=lambda *parts: Markup(root) + address(*parts),  # noqa: S704 - a setting of the operator
             **shown,
         )
     )
     return HTMLResponse(text, status, headers=_HEADERS)
 
 
+def root_of(request: Request) -> str:
+    """Return the path under which a proxy serves the pages; empty if it is that of a host."""
+    return runtime_of(request).settings.root_path
+
+
 def address(*parts: object) -> Markup:
-    """Return the address of a page.
+    """Return the address of a page, below the path under which a proxy serves them all.
 
     >>> str(address("classifiers", "my reviews", "decisions", 7))
     '/classifiers/my%20reviews/decisions/7'

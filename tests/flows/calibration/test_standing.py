@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make, with_vectors
+from tests.flows.decisions.test_venn_abers import RELIABILITY
+from tests.flows.logits import ALPHA, CLASSES, NAME, calibrated, exemplars, make, with_vectors
 from tests.flows.recalibration import REQUEST, Computing, NoShell
 from tests.running import Bench
 from tests.templates import CopyOf, Filled
-from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.cli.advice import command
+from venn_admit.core.calibrators.certified.certificate import Certificate, LaterChain
 from venn_admit.core.monitoring.anytime.plan import Lamp
 from venn_admit.core.standing.against import to_document
 from venn_admit.core.standing.state import admitting, certified_counts, initial_state, start
@@ -33,9 +35,10 @@ from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.notify import update_behind
 from venn_admit.flows.reports.report import report
 from venn_admit.methods.venn_abers.make import MadeByAbers
-from venn_admit.report.monitoring.tables import verdict_lines
+from venn_admit.report.calibration.advice import advice
+from venn_admit.report.monitoring.tables import chain_lines, verdict_lines
 from venn_admit.report.standing import standing_text
-from venn_admit.store.calibrations import chains, listing, point_changes, venn_abers
+from venn_admit.store.calibrations import calibrators, chains, listing, point_changes, venn_abers
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers
 
@@ -529,6 +532,14 @@ def test_ingested_labels_withdraw_what_they_refute(begun: Bench) -> None:
         assert back.policy.thresholds[0] == begun_with.policy.thresholds[0]
 
 
+def said_of_chain(bench: Bench, calibration_id: int | None) -> tuple[int, str]:
+    """The calibration in use, or the one given, and what its report says of its chain."""
+    found = report(bench.workspace(), NAME, calibration_id=calibration_id)
+    section = next(one for one in found.part.sections(found) if one.title == "Certificate")
+    (said,) = (part for part in section.parts if isinstance(part, str) and part.startswith("Chain "))
+    return found.snapshot.id, said
+
+
 def test_the_alarm_ends_once_the_next_chain_is_in_use(begun: Bench) -> None:
     update_monitor(begun.engine, NAME)
     ingest(begun, "bad", 800, wrong=0.4)
@@ -536,11 +547,23 @@ def test_the_alarm_ends_once_the_next_chain_is_in_use(begun: Bench) -> None:
     assert update_monitor(begun.engine, NAME).harmful
     ingest(begun, "since", 400, wrong=0)
     advance(begun)
-    calibrated(begun, **STANDING)
-    assert update_monitor(begun.engine, NAME).harmful
+    waiting = calibrated(begun, **STANDING).calibration_id
+    watched = update_monitor(begun.engine, NAME)
+    assert watched.harmful
+    (used, first), (_, second) = said_of_chain(begun, None), said_of_chain(begun, waiting)
+    assert chain_lines(watched) == [first]
+    with connect(begun.engine) as connection:
+        settings = calibrators.of_classifier(connection, classifiers.by_name(connection, NAME))
+    assert [setting.later for setting in settings] == [LaterChain(2, waiting, is_in_use=False)]
+    assert "class 0 withdrawn, as labels refute it" in first
+    assert f". Chain 2 was begun since, and its calibration {waiting} may be put in use instead. If labels" in first
+    assert "was begun since" not in second
     ingest(begun, "later", 1200, wrong=0)
     advance(begun)
     assert chain_in_use(begun) == 2
+    (of_first, first), (in_use_now, _) = said_of_chain(begun, used), said_of_chain(begun, None)
+    assert of_first == used
+    assert f". Chain 2 was begun since, and its calibration {in_use_now} is in use. If labels" in first
     assert in_use(begun).withdrawn == (0,)
     assert update_behind(begun.engine, None) == [NAME]
     assert not update_monitor(begun.engine, NAME).alarms
@@ -548,6 +571,36 @@ def test_the_alarm_ends_once_the_next_chain_is_in_use(begun: Bench) -> None:
     found = in_use(begun)
     assert found.policy is not None
     assert found.policy.thresholds[0] is not None
+
+
+def test_a_later_chain_is_named_unless_it_has_ended_too(bench: Bench) -> None:
+    """Chains on the reliability score end with each fit."""
+
+    def fitted(eta: float) -> None:
+        bench.adopt(NAME, KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), eta), 1.0, RELIABILITY)
+
+    def calibrated_by_reliability() -> int:
+        asked: dict[str, Any] = {"standing": True, "certify": ("predicted",), "score": "reliability", "alpha": ALPHA}
+        return bench.calibrate_abers(NAME, **asked).calibration_id
+
+    bench.create(NAME, dimension=2, class_count=CLASSES, neighbour_count=3)
+    for split, number, seed in (("train", 40, 5), ("mc", 400, 1), ("vp", 400, 2)):
+        bench.ingest(NAME, with_vectors(bench, exemplars(split, number, seed), seed=seed), split)
+    fitted(1.0)
+    first = calibrated_by_reliability()
+    fitted(2.0)
+    ended = "It has ended, and nothing is promised of what it decides now."
+    assert said_of_chain(bench, first)[1].endswith(ended)
+    second = calibrated_by_reliability()
+    use(bench.engine, NAME, first)
+    waits = f"{ended} Chain 2 was begun since, and its calibration {second} may be put in use instead."
+    assert said_of_chain(bench, first)[1].endswith(waits)
+    found = report(bench.workspace(), NAME, calibration_id=first)
+    (advised,) = (said for said in advice(found, command) if "The chain has ended" in said)
+    assert f"may be put in use instead. `venn-admit use {NAME} {second}` does that." in advised
+    assert "begins the next one" not in advised
+    fitted(3.0)
+    assert said_of_chain(bench, first)[1].endswith(ended)
 
 
 def test_what_labels_refute_is_the_same_when_they_are_counted_again(begun: Bench) -> None:

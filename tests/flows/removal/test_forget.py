@@ -19,6 +19,7 @@ from venn_admit.flows.removal import forget as forgetting
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports.methods_table import methods_table
 from venn_admit.flows.reports.report import report, report_standing
+from venn_admit.report.calibration.common.history import change_text
 from venn_admit.report.calibration.wording import settings_text
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
@@ -330,6 +331,21 @@ def test_what_reads_a_calibration_that_lost_points_says_so_or_refuses(edge: Benc
     assert (left.rows, left.forgotten) == (points.rows - 2, 2)
     with pytest.raises(OutdatedError, match=r"2 of the 1,000 points of calibration \d+ .* have since been forgotten"):
         methods_table(edge.workspace(), "edge", calibration_id)
+
+
+def test_the_history_says_that_points_were_forgotten(edge: Bench, golden: Golden) -> None:
+    """Also that one had arrived that was forgotten later, and nothing of points that both snapshots lost."""
+    one = {key: values[:1] for key, values in golden.exemplars("mc").items()} | {"id": np.array(["arrived"])}
+    edge.ingest("edge", edge.write("one.npz", one), "mc")
+    edge.calibrate("edge", **golden.settings)
+    forgotten(edge, "mc-4", "arrived", "vp-1")
+    history = report(edge.workspace(), "edge", calibration_id=None).history
+    assert [change_text(made) for made in history] == [
+        "3 points forgotten",
+        "1 point arrived",
+        *(change_text(made) for made in history[2:]),
+    ]
+    assert [made.points and made.points.forgotten for made in history] == [3, 0, 0, None]
 
 
 def test_the_index_is_not_audited_by_a_calibration_that_lost_points(edge: Bench) -> None:

@@ -1,5 +1,6 @@
 """Evaluation through the store: which points, whose decisions, and methods that do not depend on how data came."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -212,6 +213,13 @@ class TestWhichPoints:
         few_reviews.create("new", dimension=128)
         with pytest.raises(NotReadyError, match="no calibration yet"):
             request_evaluation_of_decisions(few_reviews.workspace(), "new", calibration_id=None)
+
+
+def test_sets_promise_their_label_where_bands_part_the_points(few_reviews: Bench, report: DatasetReport) -> None:
+    """An infinite delta parts them; the bands of the other calibration overlap."""
+    few_reviews.calibrate("reviews", kappa=60, delta=math.inf)
+    parted = run(few_reviews, request_file(few_reviews, few_reviews.write("tweets.npz", tweets())))
+    assert [report_payload(one)["methods"]["ADMIT"]["promise"] for one in (report, parted)] == ["none", "sets"]
 
 
 IDS_OF_HELD_OUT = "SELECT external_id FROM exemplar WHERE split IN ('knn', 'mc', 'vp') ORDER BY id"

@@ -10,12 +10,15 @@ import pytest
 from sqlalchemy import text
 
 from tests.cli.program import versions
+from tests.flows.calibration.test_class_shares import rows
 from tests.flows.decisions.test_venn_abers import RELIABILITY
+from tests.flows.logits import ALPHA, CLASSES, WITH_VECTORS, with_vectors
 from tests.flows.recalibration import give
 from tests.running import EXAMPLES, Bench, Golden, workspace
 from tests.templates import CopyOf, Fill, Filled
+from venn_admit.core.calibrators.class_shares import EstimatedShares
 from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
-from venn_admit.core.types import Approximation, CalibrationPoints
+from venn_admit.core.types import Approximation, CalibrationPoints, KnnParameters
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.in_use import use
@@ -25,7 +28,7 @@ from venn_admit.flows.reports.what_if_training import Following, follow, what_if
 from venn_admit.methods.method import PointsToDecide
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.methods.venn_admit.make import MadeByAdmit
-from venn_admit.report.what_if.training import Flip, TrainingEffects
+from venn_admit.report.what_if.training import KEPT, TRAFFIC, Flip, TrainingEffects, training_sections
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.calibrations.calibration_points import rows_of
 from venn_admit.store.database.engine import consistent_view, create_engine
@@ -33,6 +36,7 @@ from venn_admit.store.exemplars import classifiers, exemplars
 
 BUDGET = 64 << 20
 METHODS = ("venn-admit", "venn-abers")
+AVERAGE = "venn-abers-on-average"
 OPTIONS = [(weighted, full) for weighted in (False, True) for full in (False, True)]
 ON_MOST_LISTS = """
 SELECT external_id, exemplar.label FROM exemplar INNER JOIN (
@@ -126,6 +130,7 @@ def reviews_case(bench: Bench, method: str) -> Case:
         "venn-abers": lambda: (
             bench.calibrate_abers("reviews", score="reliability", certify=["predicted"]).calibration_id
         ),
+        AVERAGE: lambda: bench.calibrate_abers("reviews", score="reliability", promise="average").calibration_id,
     }[method]
     # A certificate is of plain probabilities alone.
     options = OPTIONS if method == "venn-admit" else OPTIONS[:2]
@@ -138,7 +143,7 @@ def reviews_case(bench: Bench, method: str) -> Case:
 
 CASES = [
     *((f"edge {method}", kind) for method in METHODS for kind in ("relabelled", "left out", "both")),
-    *((f"reviews {method}", "both") for method in METHODS),
+    *((f"reviews {method}", "both") for method in (*METHODS, AVERAGE)),
 ]
 
 
@@ -216,7 +221,8 @@ def test_it_is_what_really_happens(case: Case, kind: str) -> None:
             assert (len(closed.cell), len(opened.cell)) == (0, 0)
             assert venn_abers.choice_of(connection, calibration.id) == made.choice
             assert venn_abers.certificate_of(connection, calibration.id) == made.certificate
-            assert (made.certificate is not None) == (case.name == "reviews")
+            assert venn_abers.average_of(connection, calibration.id) == made.average
+            assert ((made.certificate or made.average) is not None) == (case.name == "reviews")
     case.decide_all()
     for (weighted, full_match), expected in foretold.items():
         decided = bench.rows(
@@ -314,6 +320,50 @@ def check_snapshot(found: TrainingEffects, before: CalibrationRows, after: Calib
         assert counts["scores"] == (int(changed.sum()), int(of_mc.sum()))
         assert (counts["scores"][0] > 0) == (facts["score"][1] == "reliability")
         assert counts["steps"][1] == facts["steps"][1]
+
+
+def test_class_shares_are_estimated_from_traffic_as_it_is(bench: Bench) -> None:
+    """As recalibrating does, which is said; by a promise that does not rest on traffic, it is not."""
+    bench.create(WITH_VECTORS, dimension=2, class_count=CLASSES, neighbour_count=3)
+    training = rows("train", 40, 5)
+    relabel = {str(training["id"][0]): (int(training["y"][0]) + 1) % CLASSES}
+    bench.ingest(WITH_VECTORS, with_vectors(bench, training, seed=5), "train")
+    bench.ingest(WITH_VECTORS, with_vectors(bench, rows("held-out", 2000, 1), seed=1), "held-out")
+    bench.adopt(WITH_VECTORS, KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0)
+    asked: dict[str, Any] = {"score": "network", "certify": ["predicted"], "alpha": ALPHA}
+    bench.calibrate_abers(WITH_VECTORS, **asked)
+
+    def traffic(prefix: str, count: int, seed: int) -> None:
+        path = with_vectors(bench, rows(prefix, count, seed, (0.6, 0.2, 0.2)), seed=seed)
+        bench.score(WITH_VECTORS, path, weighted=None)
+
+    traffic("new", 2500, 3)
+    assert what_is_given(bench, relabel) == f"{KEPT} Nothing is stored."
+    bench.calibrate_abers(WITH_VECTORS, **asked, class_shares_estimated=True)
+    traffic("newer", 500, 4)
+    assert what_is_given(bench, relabel) == f"{KEPT} {TRAFFIC} Nothing is stored."
+    with consistent_view(bench.engine) as connection:
+        question = other_training(connection, WITH_VECTORS, relabel, [])
+        made = follow(bench.workspace(memory_budget=BUDGET), connection, question).made
+    calibrated = bench.calibrate_abers(WITH_VECTORS, **asked, class_shares_estimated=True).calibration_id
+    with consistent_view(bench.engine) as connection:
+        used, then = (venn_abers.certificate_of(connection, one) for one in (calibrated - 1, calibrated))
+    assert isinstance(made, MadeByAbers)
+    assert made.certificate == then
+    documents = [
+        one.class_shares.documents
+        for one in (used, then)
+        if one is not None and isinstance(one.class_shares, EstimatedShares)
+    ]
+    assert documents == [2500, 3000]
+
+
+def what_is_given(bench: Bench, relabel: Mapping[str, int]) -> str:
+    """What is said to be taken as given."""
+    found = what_if_training(bench.workspace(memory_budget=BUDGET), WITH_VECTORS, relabel=relabel, leave_out=[])
+    asked, *_ = training_sections(found, limit=1)
+    (note,) = asked.notes
+    return note
 
 
 def in_order(rows: CalibrationRows) -> CalibrationRows:

@@ -26,7 +26,7 @@ from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reviews.claims import claim, holding, queue, release, renew
 from venn_admit.flows.reviews.exchange import record
-from venn_admit.flows.reviews.labels import disagreements, give
+from venn_admit.flows.reviews.labels import disagreements, give, outcome
 from venn_admit.flows.reviews.tools import push
 from venn_admit.labelling.tool import LabellingTool
 from venn_admit.store.database.engine import transaction
@@ -504,6 +504,20 @@ def test_labels_that_come_back_again_after_a_switch_are_known(scored: Bench) -> 
     given = [GivenLabels("anna", {"tweet-1": "1", "tweet-2": "0"}), given[1]]
     (done,) = record(scored.engine, NAME, "sheet.csv", given, reviewer="anna")
     assert (done.reviewer, done.rows, done.corrected) == ("anna", 1, 1)
+
+
+def test_what_was_predicted_comes_from_the_generation_that_has_the_point(scored: Bench) -> None:
+    """Only the one from before the switch has the tweets, and decided on them."""
+    before = give(scored.engine, NAME, "anna", {"tweet-1": 1, "tweet-2": 1})
+    made = create_generation(scored.engine, NAME)
+    with transaction(scored.engine) as connection:  # as a switch does, which asks for a calibration
+        generations.make_current(connection, classifiers.by_name(connection, NAME), made)
+    again = give(scored.engine, NAME, "anna", {"tweet-1": 1, "tweet-2": 1})
+    assert [one.id for one in again.points] == ["tweet-1", "tweet-2"]
+    assert again.points == before.points
+    assert all(one.decision is not None for one in again.points)
+    (other,) = give(scored.engine, NAME, "berta", {"tweet-1": 0}).points
+    assert (other, other.disagrees) == (outcome(scored.engine, NAME, "berta", "tweet-1"), True)
 
 
 class Shelf(LabellingTool):

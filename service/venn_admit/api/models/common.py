@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model, model_validator
 
-from venn_admit.core.names import ID_LENGTH_LIMIT, NAME_LENGTH_LIMIT, PRINTABLE, STORABLE
+from venn_admit.core.names import ID_LENGTH_LIMIT, NAME_LENGTH_LIMIT, PRINTABLE, SOURCE_LENGTH_LIMIT, STORABLE
 from venn_admit.files.records import Stated
 from venn_admit_client.members import described, members
 
@@ -147,7 +147,7 @@ class StatedInRequest(BaseModel):
 class FromSource(BaseModel):
     """What is recorded of data that come in."""
 
-    source: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)] = Field(
+    source: Annotated[str, StringConstraints(min_length=1, max_length=SOURCE_LENGTH_LIMIT, pattern=PRINTABLE)] = Field(
         default="http", description="What is recorded as their source.", examples=["nightly"]
     )
 

@@ -211,7 +211,8 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
             from venn_admit.report.standing import standing_text  # which brings NumPy
 
             classes = found.classifier.class_names
-            said = standing_text(setting.standing, classes, has_ended=setting.chain_has_ended)
+            ended = setting.chain_has_ended
+            said = standing_text(setting.standing, classes, has_ended=ended, later=setting.later)
             yield Text(f"Calibration {setting.calibration_id}: {said}{_begins(found, setting)}")
     retired = sum(setting.retired_at is not None for setting in found.settings)
     if retired:
@@ -222,7 +223,7 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
 def _begins(found: Shown, setting: Calibrator) -> str:
     """How the next chain begins, if it would admit clearly more."""
     standing = None if setting.standing is None else setting.standing.standing
-    if standing is None or standing.following is None or setting.chain_has_ended:
+    if standing is None or standing.following is None or setting.chain_has_ended or setting.later is not None:
         return ""
     of = found.classifier
     step = Step(Verb.CALIBRATE, classifier=of.name, settings=setting.settings, neighbour_count=of.neighbours)

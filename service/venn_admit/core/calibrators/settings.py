@@ -97,6 +97,7 @@ class CalibratorSettings:
 
     method: ClassVar[str] = VENN_ADMIT
     has_policy: ClassVar[bool] = False
+    uses_traffic: ClassVar[bool] = False
     certify: ClassVar[None] = None
     confidence: ClassVar[None] = None
     test: ClassVar[None] = None
@@ -141,6 +142,11 @@ class CalibratorSettings:
             default=False,
         ),
     ] = False
+
+    @property
+    def bands_part(self) -> bool:
+        """Whether bands part the points, so that a set holds its label with probability 1 - alpha or more."""
+        return math.isinf(self.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +347,11 @@ class VennAbersSettings:
     def has_policy(self) -> bool:
         """Whether a policy decides, certified or on average, and not the thresholds of these settings."""
         return self.certify is not None or self.promise is not AskedPromise.POINTWISE
+
+    @property
+    def uses_traffic(self) -> bool:
+        """Whether a snapshot may rest on recent traffic: by the average promise, or by estimated class shares."""
+        return self.class_shares_estimated or self.promise in {AskedPromise.AVERAGE, AskedPromise.STRONGEST}
 
 
 MethodSettings: TypeAlias = CalibratorSettings | VennAbersSettings

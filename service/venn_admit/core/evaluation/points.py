@@ -26,6 +26,7 @@ KNN, NETWORK = "KNN", "network"
 """The rows that admit every prediction of the KNN, or of the network."""
 
 LOCALIZER = "localizer"
+ADMIT = "ADMIT"
 WEIGHTED_ADMIT = "Venn-ADMIT weighted"
 UNDIVIDED_ADMIT = "Venn-ADMIT undivided"
 
@@ -88,6 +89,7 @@ class EvaluationPoints(PredictedPoints):
 
     Attributes:
         admit: The results of ADMIT and Venn-ADMIT; None if they are left out.
+        bands_part: Whether the bands of these part the points.
         comparisons: Other methods that give sets, on the same points, in the order shown.
         calibrated_by: The method that is judged, one of those above; None for weighted Venn-ADMIT.
         groups: The group of each point by the attributes that the certificate is for; None for a point in none.
@@ -95,6 +97,7 @@ class EvaluationPoints(PredictedPoints):
     """
 
     admit: AdmitOutcome | None
+    bands_part: bool = False
     comparisons: tuple[MethodSets, ...] = ()
     selective: tuple[SelectiveMethod, ...] = ()
     calibrated_by: OwnMethod | None = None
@@ -142,7 +145,7 @@ def standard_methods(points: EvaluationPoints, neighbour_count: int | None) -> I
     yield from points.comparisons
     if points.admit is not None:
         predicted, full = points.knn.predicted, points.knn.match_count == neighbour_count
-        yield MethodSets("ADMIT", predicted, points.admit.included)
+        yield MethodSets(ADMIT, predicted, points.admit.included)
         outcomes = {"Venn-ADMIT plain": points.admit.admitted_plain, WEIGHTED_ADMIT: points.admit.admitted_weighted}
         for name, admitted in outcomes.items():
             yield admitting(name, predicted, admitted)

@@ -37,12 +37,14 @@ class PointChanges:
     Attributes:
         changed: Points with another label, or in the other split.
         moved: Points with another q or d.
+        forgotten: Points that the earlier snapshot counted, and of which nothing is stored since.
     """
 
     arrived: int
     changed: int
     left: int
     moved: int = 0
+    forgotten: int = 0
 
     @property
     def total(self) -> int:

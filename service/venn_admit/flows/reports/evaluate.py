@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from venn_admit.core.calibrators.settings import VennAbersSettings
+from venn_admit.core.calibrators.settings import CalibratorSettings, VennAbersSettings
 from venn_admit.core.comparison.adaptive import AdaptiveRule, uniform_draws
 from venn_admit.core.comparison.held_out import ViewedPoints
 from venn_admit.core.comparison.methods import ComparisonParameters, ComparisonPoints, comparison_methods
@@ -213,6 +213,7 @@ def compare_methods(
         view=rows.approximation,
         localizer_predicted=judged.localizer_predicted,
         admit=judged.admit,
+        bands_part=isinstance(settings, CalibratorSettings) and settings.bands_part,
         comparisons=compared.sets,
         selective=_with_own(selective.methods, judged.selective),
         documents=documents_of(keys.document_keys),

@@ -232,6 +232,7 @@ def _report(
     """What a state of a monitor says; computed: documents that were new, or counted again."""
     kinds, on_average = promised_kinds(connection, calibration)
     standing = calibration.method_settings.standing
+    chain = chains.of_calibration(connection, calibration) if standing else None
     return MonitorReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -256,8 +257,8 @@ def _report(
         },
         from_starts=monitor.plan.from_starts,
         standing=venn_abers.certificate_of(connection, calibration.id) if standing else None,
-        chain_has_ended=standing
-        and chains.has_ended(connection, classifier, chains.of_calibration(connection, calibration)),
+        chain_has_ended=chain is not None and chains.has_ended(connection, classifier, chain),
+        later=None if chain is None else chains.later(connection, classifier, chain),
         deadline=None if monitor.deadline is None else Deadline(monitor.deadline.time, monitor.deadline.decided),
         groups=_groups(connection, calibration, monitor, state),
     )

@@ -6,11 +6,10 @@ import urllib.request
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from sqlalchemy import Engine
 
-from venn_admit.errors import InvalidInputError, VennAdmitError
+from venn_admit.errors import VennAdmitError
 from venn_admit.files.output.atomic import check_output, replacing, writing
 from venn_admit.files.output.exports import finite_json
 from venn_admit.flows.reports.monitor import update_monitor
@@ -33,20 +32,6 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def check_webhook(url: str) -> None:
-    """Raise InvalidInputError unless a URL can be a webhook's; called before anything is computed."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and url.isprintable() and " " not in url
-        usable = usable and parts.username is None  # urllib would take a user for a part of the host
-        _ = parts.port
-    except ValueError:
-        usable = False
-    if not usable:
-        # Without the URL, which may hold a token.
-        raise InvalidInputError("expected a webhook of the form https://host/path or http://host/path; correct the URL")
-
-
 def check_metrics(path: Path) -> None:
     """Raise InvalidInputError unless metrics can be written to a file."""
     check_output(path, (METRICS_ENDING,))
@@ -55,7 +40,7 @@ def check_metrics(path: Path) -> None:
 def send_alarms(engine: Engine, report: MonitorReport, url: str) -> list[str]:
     """POST each alarm and notice that no webhook took yet, as JSON; return what failed, to be tried again next time.
 
-    Another process that sends the same alarms at the same time is left to it.
+    url: one that the setting of it accepts. Another process that sends the same alarms at the same time is left to it.
     """
     known = {alarm.id: alarm for alarm in report.alarms}
     failures = []
@@ -84,7 +69,7 @@ def write_metrics(report: MonitorReport, path: Path) -> None:
 def _post(url: str, payload: dict[str, Any]) -> str | None:
     """What failed; None if the webhook answered with a status of success. Raises OSError if it cannot be reached."""
     body = json.dumps(finite_json(payload), allow_nan=False).encode()
-    request = urllib.request.Request(  # noqa: S310 - `check_webhook` has seen to it that it is HTTP
+    request = urllib.request.Request(  # noqa: S310 - `is_webhook` has seen to it that it is HTTP
         url, data=body, headers={"Content-Type": "application/json"}, method="POST"
     )
     try:
@@ -119,7 +104,6 @@ def update_behind(engine: Engine, webhook: str | None) -> list[str]:
             found = update_monitor(engine, name)
             failures = []
             if webhook is not None:
-                check_webhook(webhook)
                 failures = send_alarms(engine, found, webhook)
         except VennAdmitError:
             of_classifier.exception("monitoring failed")

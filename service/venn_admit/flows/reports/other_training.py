@@ -37,7 +37,8 @@ MOST_CHANGES = 1000
 class OtherTraining:
     """Changes of training exemplars, and the calibration that they would change.
 
-    relabelled_ids, new_labels: (r,) int64. left_out_ids: (m,) int64. changes: the same by the names of users.
+    relabelled_ids, new_labels: (r,) int64, without those that have the label. left_out_ids: (m,) int64. changes: all
+    that was asked for, by the names of users.
     """
 
     classifier: Classifier
@@ -126,12 +127,13 @@ def other_training(
                 None if becomes is None else classifier.class_names[becomes],
             )
         )
+    relabelled = {stored[one].id: label for one, label in new_labels.items() if stored[one].label != label}
     return OtherTraining(
         classifier,
         calibration,
         parameters,
-        relabelled_ids=np.array([stored[one].id for one in relabel], dtype=np.int64),
-        new_labels=np.array(list(new_labels.values()), dtype=np.int64),
+        relabelled_ids=np.array(list(relabelled), dtype=np.int64),
+        new_labels=np.array(list(relabelled.values()), dtype=np.int64),
         left_out_ids=np.array([stored[one].id for one in leave_out], dtype=np.int64),
         changes=tuple(changes),
     )

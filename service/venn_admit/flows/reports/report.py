@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
+from venn_admit.core.calibrators.certified.certificate import LaterChain
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.curves import default_match_bins
 from venn_admit.core.monitoring.drift import Discrepancies
@@ -49,6 +50,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
         inventory = reports.inventory(connection, classifier)
         chain = chains.of_calibration(connection, calibration) if calibration.method_settings.standing else None
         has_ended = None if chain is None else chains.has_ended(connection, classifier, chain)
+        later = None if chain is None else chains.later(connection, classifier, chain)
         changes = (
             reports.snapshot_changes(connection, calibration)
             if chain is None or has_ended is None
@@ -68,7 +70,7 @@ def report(workspace: Workspace, name: str, *, calibration_id: int | None) -> Ca
     return CalibrationReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
-        snapshot=_facts(calibration, origin, lost.total, has_ended),
+        snapshot=_facts(calibration, origin, lost.total, has_ended, later),
         inventory=inventory,
         changes=changes,
         agreement=agreement,
@@ -104,7 +106,9 @@ def report_standing(engine: Engine, name: str, calibration_id: int | None) -> Re
         return reports.standing(connection, calibrations.latest_or_by_id(connection, classifier, calibration_id))
 
 
-def _facts(calibration: Calibration, origin: SnapshotOrigin, lost: int, has_ended: bool | None) -> SnapshotFacts:
+def _facts(
+    calibration: Calibration, origin: SnapshotOrigin, lost: int, has_ended: bool | None, later: LaterChain | None
+) -> SnapshotFacts:
     return SnapshotFacts(
         id=calibration.id,
         created_at=origin.created_at,
@@ -117,6 +121,7 @@ def _facts(calibration: Calibration, origin: SnapshotOrigin, lost: int, has_ende
         vp_count=calibration.vp_count,
         forgotten=lost,
         chain_has_ended=has_ended,
+        later=later,
     )
 
 

@@ -85,6 +85,7 @@ def what_if_training(
             calibration=asked.calibration.id,
             method=asked.calibration.method,
             changes=asked.changes,
+            uses_traffic=asked.calibration.method_settings.uses_traffic,
             views={
                 **{str(split): _views_of(connection, following, split) for split in _splits(following)},
                 "decided": decisions.views,
@@ -104,7 +105,7 @@ def follow(workspace: Workspace, connection: Connection, asked: OtherTraining) -
         asked.parameters,
         asked.calibration.method_settings,
         memory_budget=workspace.memory_budget,
-        instead=instead,
+        instead=instead if len(asked.changed_ids) else None,
     )
     return Following(workspace, asked, instead, made)
 

@@ -128,7 +128,7 @@ def queue(engine: Engine, name: str) -> ReviewQueue:
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         counts = reviews.standing(connection, classifier)
-        disputed = reviews.disagreements(connection, classifier, limit=MOST_DISAGREEMENTS)
+        disputed = reviews.disagreements(connection, classifier.id, limit=MOST_DISAGREEMENTS)
         return ReviewQueue(
             **counts._mapping,
             disagreements=len(disputed),

@@ -114,7 +114,12 @@ def _points(
     connection: Connection, classifier: Classifier, reviewer: str, external_ids: list[str]
 ) -> tuple[ReviewedPoint, ...]:
     names = classifier.class_names
-    disputed = reviews.disagreements(connection, classifier, external_ids, limit=len(external_ids))
+    rows = reviews.labelled(connection, classifier, reviewer, external_ids)
+    disputed = {
+        (generation, external_id)
+        for generation in {row.classifier_id for row in rows}
+        for external_id in reviews.disagreements(connection, generation, external_ids, limit=len(external_ids))
+    }
     return tuple(
         ReviewedPoint(
             id=row.external_id,
@@ -122,9 +127,9 @@ def _points(
             network=names[row.network_predicted],
             predicted=None if row.predicted is None else names[row.predicted],
             decision=row.decision_id,
-            disagrees=row.external_id in disputed,
+            disagrees=(row.classifier_id, row.external_id) in disputed,
         )
-        for row in reviews.labelled(connection, classifier, reviewer, external_ids)
+        for row in rows
     )
 
 
@@ -140,7 +145,7 @@ def disagreements(engine: Engine, name: str, *, limit: int = MOST_DISAGREEMENTS)
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         names = classifier.class_names
-        found = reviews.disagreements(connection, classifier, limit=limit)
+        found = reviews.disagreements(connection, classifier.id, limit=limit)
     return [
         Disagreement(
             id=external_id,

@@ -99,7 +99,8 @@ def make(
         vp = read_split(connection, classifier, parameters, Split.VP, memory_budget, instead)
         knn = read_knn(connection, classifier, parameters, memory_budget, instead)
         asked = settings.certification
-        evidence = PolicySplits(connection, knn, mc, vp, () if asked is None else attributes_of(asked.kinds))
+        attributes = () if asked is None else attributes_of(asked.kinds)
+        evidence = PolicySplits(connection, knn, mc, vp, attributes, other_training=instead is not None)
     choice = _choice(connection, mc, settings) if evidence is None else evidence.choice(settings)
     points = mc.scored(choice.score)
     index = VennAbersIndex(
@@ -143,9 +144,12 @@ class PolicySplits:
         mc: SplitPoints,
         vp: SplitPoints,
         attributes: Sequence[str],
+        *,
+        other_training: bool = False,
     ) -> None:
         self.vp = vp
         self._connection = connection
+        self._other_training = other_training
         parts = [split for split in (knn, mc, vp) if split is not None]
         held_out = [split.held_out(connection) for split in parts]
         self.exemplar_ids = ids = np.concatenate([split.exemplar_ids for split in parts])
@@ -210,7 +214,14 @@ class PolicySplits:
         """Return the policy of the average promise under a score. Raises NotReadyError if no point is left for it."""
         evidence = self.splits.cells(kind).take(self._evidence(settings))
         require_labels(self.vp.classifier, evidence)
-        traffic = read_traffic(self._connection, self.vp.classifier, self.vp.parameters, kind, self.splits.keys)
+        traffic = read_traffic(
+            self._connection,
+            self.vp.classifier,
+            self.vp.parameters,
+            kind,
+            self.splits.keys,
+            other_training=self._other_training,
+        )
         return select_on_average(evidence, traffic, class_count=len(settings.thresholds), alpha=settings.alpha)
 
     def _evidence(self, settings: VennAbersSettings) -> BoolArray:

@@ -121,13 +121,16 @@ def read_traffic(
     parameters: StoredParameters | None,
     kind: ScoreKind,
     held_out: Collection[str],
+    *,
+    other_training: bool = False,
 ) -> UnlabelledCells:
     """Return recent traffic under a score, without documents of the held-out data; held_out: their document keys.
 
-    For the reliability score, those decisions count that rest on these parameters and on the training data as they are.
+    For the reliability score, those decisions count that rest on these parameters and on the training data as they are;
+    other_training: whether a snapshot of other training data is made, on which none rests.
     """
     found = reports.recent_points(connection, classifier, None if parameters is None else parameters.id, None)
-    usable = found.comparable | (kind is ScoreKind.NETWORK)
+    usable = (found.comparable & (not other_training)) | (kind is ScoreKind.NETWORK)
     keys = exemplars.keys(connection, found.exemplar_ids).document_keys
     known = set(held_out)
     rows = np.flatnonzero(usable & np.array([key not in known for key in keys], dtype=np.bool_))

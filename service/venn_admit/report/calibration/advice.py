@@ -120,7 +120,8 @@ def _upkeep(report: CalibrationReport, render: Render) -> Iterator[str]:
     if report.snapshot.chain_has_ended:
         yield (
             "The chain has ended, since its thresholds are on the reliability score of an earlier fit or of other "
-            f"training exemplars, and nothing is promised of what it decides now: {again} begins the next one."
+            "training exemplars, and nothing is promised of what it decides now"
+            f"{f'. {later}' if (later := report.later_chain(render)) else f': {again} begins the next one.'}"
         )
     elif report.changes.total:
         yield f"{report.changes.total:,} labelled points arrived, changed or left: {again} uses them."

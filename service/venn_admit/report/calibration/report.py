@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from venn_admit.advice import Render, Step, Verb
+from venn_admit.core.calibrators.certified.certificate import LaterChain
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.calibrators.settings import MethodSettings
 from venn_admit.core.monitoring.bands import WeightedShare
@@ -19,6 +20,7 @@ from venn_admit.core.split_names import Split
 from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.evaluation.dataset import ClassCoverage
+from venn_admit.report.standing import later_text
 from venn_admit_client.records import CertificateLook, Withheld
 
 _STATES = {"retired": "retired", "withheld": "not in use"}
@@ -125,7 +127,8 @@ class SnapshotFacts:
 
     parameters_are_current: whether its KNN parameters are; None if the classifier has logits only. mc_count, vp_count:
     the points that it was made of, of which some, forgotten, were forgotten since. chain_has_ended: whether no later
-    label can count, if its certificate stands while labels arrive; None if it was made once.
+    label can count, if its certificate stands while labels arrive; None if it was made once. later: the chain of its
+    setting that was begun since.
     """
 
     id: int
@@ -139,6 +142,7 @@ class SnapshotFacts:
     vp_count: int
     forgotten: int
     chain_has_ended: bool | None = None
+    later: LaterChain | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +196,16 @@ class CalibrationReport:
     def step(self, verb: Verb, **arguments: Any) -> Step:
         """Return a step that the classifier's users can take."""
         return Step(verb, classifier=self.classifier, **arguments)
+
+    def later_chain(self, render: Render) -> str | None:
+        """Return which chain was begun since that of the calibration, and what puts it in use; None if none was."""
+        later = self.snapshot.later
+        if later is None:
+            return None
+        said = later_text(later)
+        if later.is_in_use:
+            return said
+        return f"{said} `{render(self.step(Verb.USE, calibration=later.calibration))}` does that."
 
     def state_text(self, calibration: int, state: str) -> str:
         """Return whether a calibration in a stored state is in use, kept current, retired or not in use."""

@@ -89,7 +89,7 @@ class DatasetReport:
     methods: rows in the order they are shown. partitions: None if the method that is judged has no bands.
     reliability_lower, reliability_upper: of its plain and of its weighted probabilities, by name, if it has them.
     set_methods: the names of the methods that give sets, or whose decisions the paper's tables show as sets.
-    risk_curves: of every method that ranks its predictions.
+    bands_part: whether the bands of ADMIT part the points. risk_curves: of every method that ranks its predictions.
     coverage: by the lower probability that it admits by. grid: of its predictions; None without q and d. parameters:
     name and text of what the comparison methods were given or fitted. left_out: rows of the evaluation set that are
     training or calibration data, and were not evaluated. chosen: evaluated rows whose label was selected, or given in a
@@ -115,6 +115,7 @@ class DatasetReport:
     coverage: ClassCoverage
     grid: AccuracyGrid | None
     set_methods: tuple[str, ...]
+    bands_part: bool
     risk_curves: tuple[RiskCurve, ...]
     parameters: tuple[tuple[str, str], ...] = ()
     left_out: int = 0
@@ -191,6 +192,7 @@ def build_dataset_report(
             points.knn.match_count, points.knn.distance, correct, neighbour_count, default_match_bins(neighbour_count)
         ),
         set_methods=tuple(row.name for row in methods[: len(methods) - len(points.selective)]),
+        bands_part=points.bands_part,
         risk_curves=_risk_curves(points),
         parameters=parameters,
         left_out=left_out,

@@ -18,7 +18,7 @@ from venn_admit.core.comparison.selective import (
     is_in_shares,
 )
 from venn_admit.core.evaluation.measures import Admission, ClassTallies, MethodMeasures
-from venn_admit.core.evaluation.points import KNN, NETWORK, WEIGHTED_ADMIT
+from venn_admit.core.evaluation.points import ADMIT, KNN, NETWORK, WEIGHTED_ADMIT
 from venn_admit.core.evaluation.tallies import Tally, Verdict
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.table import NONE_MARK, Cell, Column, ColumnGroup, EvaluationTable, Note, Row
@@ -52,8 +52,6 @@ _PROMISES = {
     SOFTMAX: Promised.NONE,
     # Its sets are taken without the mass at infinity that its coverage rests on.
     LOCAL: Promised.NONE,
-    # Its bands overlap: a point's band is not that of the points in it, and a set may miss the label more often.
-    "ADMIT": Promised.NONE,
     GUARANTEED: Promised.OVERALL,
     ON_AVERAGE: Promised.AVERAGE,
     **{certified_for(kinds): promised(kinds) for kinds in ([ClassKind.PREDICTED], [ClassKind.TRUE], tuple(ClassKind))},
@@ -88,8 +86,11 @@ def methods_that_matter(report: DatasetReport) -> list[MethodMeasures]:
     return [row for row in _in_order(report) if row.name in (report.own, report.baseline) or matters(row.name)]
 
 
-def promise_of(method: str) -> Promised:
+def promise_of(method: str, report: DatasetReport) -> Promised:
     """Return what the method of this name promises; a method that is not known here gives sets."""
+    if method == ADMIT and not report.bands_part:
+        # A point's band is not that of the points in it, so that a set may miss the label more often.
+        return Promised.NONE
     if method.startswith(("Venn-ADMIT", "Venn-Abers")):
         return Promised.POINTWISE
     if is_by_loss(method):
@@ -132,7 +133,7 @@ def glance_table(report: DatasetReport, *, every: bool) -> EvaluationTable:
     def cells(row: MethodMeasures) -> tuple[Cell, ...]:
         measured = row.singletons
         return (
-            Cell(str(promise_of(row.name))),
+            Cell(str(promise_of(row.name, report))),
             Cell(share_text(measured.overall.portion), hint=counts_text(measured.overall)),
             _share(measured.overall, report),
             *of_kind(measured, TRUE),
@@ -152,11 +153,13 @@ def glance_table(report: DatasetReport, *, every: bool) -> EvaluationTable:
 
 def _in_order(report: DatasetReport) -> list[MethodMeasures]:
     methods = [row for row in report.methods if not row.name.endswith(", q = K")]
-    return sorted(methods, key=lambda row: (row.name != report.own, tuple(Promised).index(promise_of(row.name))))
+    return sorted(
+        methods, key=lambda row: (row.name != report.own, tuple(Promised).index(promise_of(row.name, report)))
+    )
 
 
-def _kinds_shown(methods: list[MethodMeasures]) -> list[Promised]:
-    return [kind for kind in Promised if kind in {promise_of(row.name) for row in methods}]
+def _kinds_shown(report: DatasetReport, methods: list[MethodMeasures]) -> list[Promised]:
+    return [kind for kind in Promised if kind in {promise_of(row.name, report) for row in methods}]
 
 
 def _notes(report: DatasetReport, methods: list[MethodMeasures]) -> tuple[Note, ...]:
@@ -176,7 +179,7 @@ def _notes(report: DatasetReport, methods: list[MethodMeasures]) -> tuple[Note, 
         ),
         (
             "Promised, for points like the calibration data: "
-            + " ".join(f"{kind}: {kind.sentence}." for kind in _kinds_shown(methods)),
+            + " ".join(f"{kind}: {kind.sentence}." for kind in _kinds_shown(report, methods)),
         ),
         (f"Area under the risk-coverage curve, where less is better: {areas}.",),
     )

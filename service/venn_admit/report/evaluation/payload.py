@@ -60,8 +60,8 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         every = every_class(measured.singletons, report)
         return {
             **classes(measured.singletons),
-            "promise": str(promise_of(measured.name)),
-            "promise_sentence": promise_of(measured.name).sentence,
+            "promise": str(promise_of(measured.name, report)),
+            "promise_sentence": promise_of(measured.name, report).sentence,
             "every_class": {"verdict": str(every.verdict), "classes_met": every.met, "of": every.admitted},
             "coverage": classes(measured.coverage, COVERED),
             "by_size": [

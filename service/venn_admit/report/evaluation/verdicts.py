@@ -125,11 +125,12 @@ def class_gap(report: DatasetReport) -> str:
         else "No predicted class misses the target for certain"
     )
     missing = f"{lead}, but the points of true class {worst}{others} miss it."
-    if promise_of(report.own) in (Promised.TRUE, Promised.BOTH):
+    promise = promise_of(report.own, report)
+    if promise in (Promised.TRUE, Promised.BOTH):
         return f"{missing} The certificate is about true classes too, as long as traffic is like the calibration data."
-    if promise_of(report.own) is Promised.GROUPS:
+    if promise is Promised.GROUPS:
         return f"{missing} The certificate is about the classes and groups that it was asked for."
-    if promise_of(report.own).is_for_other_shares:
+    if promise.is_for_other_shares:
         return f"{missing} The certificate is about the classes asked for, in traffic with class shares of its own."
     return (
         f"{missing} {report.own} looks at points of the same predicted class and promises nothing of true classes; "

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from venn_admit.core.calibrators.certification import Kind, PromisedClass
-from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.certificate import Certificate, LaterChain
 from venn_admit.core.monitoring.anytime.plan import Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
 from venn_admit.report.wording import class_text
@@ -73,7 +73,7 @@ class MonitorReport:
     numbers. from_starts: whether its games start again with every document, and there are early warnings. on_average:
     whether the promise is on average over calibrations. groups: what the lamps leave out of them. deadline: None if
     documents count by their labels. standing: the certificate, if it stands while labels arrive. chain_has_ended:
-    whether no later label can count for it.
+    whether no later label can count for it. later: the chain of its setting that was begun since.
     """
 
     classifier: str
@@ -98,6 +98,7 @@ class MonitorReport:
     deadline: Deadline | None = None
     standing: Certificate | None = None
     chain_has_ended: bool = False
+    later: LaterChain | None = None
 
     @property
     def target(self) -> Decimal:

@@ -119,7 +119,7 @@ def chain_lines(report: MonitorReport) -> list[str]:
     """Return how far a certificate came that stands while labels arrive, in a sentence; none for another promise."""
     if report.standing is None:
         return []
-    return [standing_text(report.standing, report.class_names, has_ended=report.chain_has_ended)]
+    return [standing_text(report.standing, report.class_names, has_ended=report.chain_has_ended, later=report.later)]
 
 
 def group_lines(report: MonitorReport) -> list[str]:

@@ -11,6 +11,11 @@ from venn_admit.report.wording import share_text
 KEPT = "The parameters of the KNN, of the localizer and of the reliability score stay as they are fitted."
 """What is taken as given."""
 
+TRAFFIC = (
+    "The average promise and estimated class shares are made from recent traffic as it is now, as recalibrating would."
+)
+"""What is not: newer traffic can account for a part of the differences."""
+
 _VIEWS = {"mc": "split mc", "vp": "split vp", "decided": "decided on"}
 _FACTS = {
     "s_hat": "standard deviation of d",
@@ -53,7 +58,8 @@ class Flip:
 class TrainingEffects:
     """What would change if training exemplars had other labels or were left out.
 
-    calibration: the one in use, by `method`, and the only one whose decisions are looked at. views: of the points of
+    calibration: the one in use, by `method`, and the only one whose decisions are looked at. uses_traffic: whether its
+    settings let the one that would follow rest on recent traffic. views: of the points of
     `mc` and `vp`, and of those that it `decided` on, each with its newest decision. flipped: the first of the decisions
     that would differ, in order of ingestion; there are `flips.total`.
     """
@@ -63,6 +69,7 @@ class TrainingEffects:
     calibration: int
     method: str
     changes: tuple[TrainingChange, ...]
+    uses_traffic: bool
     views: Mapping[str, ViewChanges]
     snapshot: SnapshotEffects
     flips: Flips
@@ -93,6 +100,7 @@ def training_payload(found: TrainingEffects) -> dict[str, Any]:
         "calibration": found.calibration,
         "method": found.method,
         "parameters": "as fitted",
+        "uses_traffic": found.uses_traffic,
         "training": [
             {
                 "external_id": change.external_id,
@@ -149,7 +157,7 @@ def _asked(found: TrainingEffects, limit: int) -> Section:
     return Section(
         "If these training exemplars were different",
         (*shown, *([f"and {more:,} more."] if more else [])),
-        (KEPT + " Nothing is stored.",),
+        (" ".join((KEPT, *([TRAFFIC] if found.uses_traffic else []), "Nothing is stored.")),),
     )
 
 

@@ -19,7 +19,7 @@ from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 
 if TYPE_CHECKING:
-    from venn_admit.core.calibrators.certified.certificate import Certificate
+    from venn_admit.core.calibrators.certified.certificate import Certificate, LaterChain
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Calibrator:
     certified: the kinds of classes that a policy is certified for; None if none passed, or none was asked for. policy:
     the thresholds of the policy, certified or of the average promise, None for never; None if there is none. standing:
     the certificate, if it stands while labels arrive. chain_has_ended: whether the score of new points is another than
-    that which the thresholds of its chain are on.
+    that which the thresholds of its chain are on. later: the chain of the setting that was begun since.
     """
 
     id: int
@@ -50,6 +50,7 @@ class Calibrator:
     policy: tuple[float | None, ...] | None = None
     standing: "Certificate | None" = None
     chain_has_ended: bool = False
+    later: "LaterChain | None" = None
 
     @property
     def state(self) -> str:
@@ -95,7 +96,7 @@ def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibr
                 "certified": None if row.certified is None else tuple(map(parse_kind, row.certified)),
                 "policy": None if row.policy is None else tuple(row.policy),
                 "standing": None if row.standing is None else _certificate(row.standing),
-                "chain_has_ended": row.standing is not None and _has_ended(connection, classifier, row),
+                **({} if row.standing is None else _of_chain(connection, classifier, row)),
             }
         )
         for row in rows
@@ -108,10 +109,14 @@ def _certificate(document: dict[str, Any]) -> "Certificate":
     return from_document(document)
 
 
-def _has_ended(connection: Connection, classifier: Classifier, row: Row[Any]) -> bool:
+def _of_chain(connection: Connection, classifier: Classifier, row: Row[Any]) -> dict[str, Any]:
     from venn_admit.store.calibrations import chains  # which brings NumPy
 
-    return chains.has_ended(connection, classifier, chains.of_snapshot(connection, row.id, row.calibration_id))
+    chain = chains.of_snapshot(connection, row.id, row.calibration_id)
+    return {
+        "chain_has_ended": chains.has_ended(connection, classifier, chain),
+        "later": chains.later(connection, classifier, chain),
+    }
 
 
 def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) -> Calibrator:

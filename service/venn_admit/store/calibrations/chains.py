@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
+from venn_admit.core.calibrators.certified.certificate import LaterChain
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.copies import united
@@ -20,6 +21,7 @@ from venn_admit.core.standing import against
 from venn_admit.core.standing.chains import ClassChain, StandingChain
 from venn_admit.core.standing.state import ClassState, State, initial_state, refuted
 from venn_admit.core.types import FloatArray, IntArray
+from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import FLOAT8, INT4, INT8, FixedColumn, copy_in, read_columns
 from venn_admit.store.database.engine import driver_cursor
@@ -153,6 +155,17 @@ def newest_calibration(connection: Connection, chain: StoredChain) -> int:
     """Return the newest snapshot that a chain certified."""
     calibration_id: int = execute(connection, "chains.newest_calibration", chain_id=chain.id).scalar_one()
     return calibration_id
+
+
+def later(connection: Connection, classifier: Classifier, chain: StoredChain) -> LaterChain | None:
+    """Return the newest chain of the same setting; None if it is this one, or has ended and is not in use."""
+    parameters = {"calibrator_id": chain.calibrator_id, "chain_id": chain.id}
+    in_use_id = calibrations.latest_id(connection, classifier)
+    row = execute(connection, "chains.later", in_use_id=in_use_id, **parameters).one_or_none()
+    if row is None:
+        return None
+    can_be_used = row.is_in_use or not has_ended(connection, classifier, newest(connection, chain.calibrator_id))
+    return LaterChain(**row._mapping) if can_be_used else None
 
 
 def waits(connection: Connection, calibrator_id: int) -> bool:

@@ -81,17 +81,17 @@ def routine_statements(path: str, *, replace: bool = False) -> Iterator[str]:
 
 
 def changed_comments(comments: Mapping[str, str]) -> Iterator[str]:
-    """Yield the statements that give other comments to columns, which are named with schema and table."""
-    for column, comment in comments.items():
-        yield f"COMMENT ON COLUMN {column} IS {_quoted(comment)}"
+    """Yield the statements that give other comments to views, and to columns, all named with schema and table."""
+    for name, comment in comments.items():
+        yield f"COMMENT ON {_kind(name)} {name} IS {_quoted(comment)}"
 
 
-def former_comments(columns: Iterable[str], *, views: Sequence[str] = (), tables: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the statements that give columns the comments of the files that first had them.
+def former_comments(names: Iterable[str], *, views: Sequence[str] = (), tables: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the statements that give views and columns the comments of the files that first had them.
 
     views: paths as in `routine_statements`. tables: paths as in `table_statements`.
     """
-    beginnings = tuple(f"COMMENT ON COLUMN {column} " for column in columns)
+    beginnings = tuple(f"COMMENT ON {_kind(name)} {name} " for name in names)
     for statements in (*map(routine_statements, views), *map(table_statements, tables)):
         yield from (statement for statement in statements if statement.startswith(beginnings))
 
@@ -123,6 +123,10 @@ def described_routine(sql: str) -> Routine | None:
 def view_columns(sql: str) -> list[ResultColumn]:
     """Return the columns of the view that a file defines."""
     return _of_select(_last_columns(sql))
+
+
+def _kind(name: str) -> str:
+    return "COLUMN" if name.count(".") > 1 else "VIEW"
 
 
 def _quoted(text: str) -> str:

@@ -62,7 +62,7 @@ _INDEX = re.compile(
 _DROPPED = re.compile(rf"^DROP INDEX (?:CONCURRENTLY )?(?:IF EXISTS )?{SCHEMA}\.(?P<name>\w+);$", re.MULTILINE)
 _TEXT = r"(?P<of>\S+) IS '(?P<text>(?:[^']|'')*)'"
 _COMMENT = re.compile(rf"^COMMENT ON (?:TABLE|COLUMN) {SCHEMA}\.{_TEXT}", re.MULTILINE)
-_VIEW_COMMENT = re.compile(rf"^COMMENT ON COLUMN report\.{_TEXT}", re.MULTILINE)
+_VIEW_COMMENT = re.compile(rf"^COMMENT ON (?:VIEW|COLUMN) report\.{_TEXT}", re.MULTILINE)
 
 _COLUMN = re.compile(
     r"(?P<type>[a-z0-9. ]+?)(?P<many>\[\])?(?= NOT NULL| DEFAULT| GENERATED| REFERENCES| PRIMARY|$)", re.I
@@ -91,7 +91,7 @@ def tables() -> MetaData:
 
 
 def view_comments() -> dict[str, str]:
-    """Return the comments of the columns of schema `report`, by names such as `job_v2.state`."""
+    """Return the comments of views of schema `report`, and of their columns, by names such as `job_v2.state`."""
     return {found["of"]: _unquoted(found["text"]) for found in _VIEW_COMMENT.finditer(_upgrade_script())}
 
 

@@ -176,7 +176,13 @@ def history(connection: Connection, calibration: Calibration) -> tuple[SnapshotC
             previous=row.previous,
             points=None
             if row.previous is None
-            else PointChanges(arrived=row.arrived, changed=row.relabelled, left=row.gone, moved=row.moved),
+            else PointChanges(
+                arrived=row.arrived,
+                changed=row.relabelled,
+                left=row.gone,
+                forgotten=row.forgotten,
+                moved=row.moved,
+            ),
             other_parameters=row.other_parameters,
             other_training=row.other_training,
             other_settings=tuple(row.other_settings),

@@ -131,8 +131,12 @@ def add_labels(
 def labelled(
     connection: Connection, classifier: Classifier, reviewer: str, external_ids: Sequence[str]
 ) -> Sequence[Row[Any]]:
-    """Return what is known of those exemplars that a reviewer has labelled, what was predicted among it, by id."""
-    return execute(connection, "reviews.labelled", **_of(classifier, reviewer), external_ids=list(external_ids)).all()
+    """Return what is known of those exemplars that a reviewer has labelled, what was predicted among it, by id.
+
+    Any generation may have them.
+    """
+    parameters = {**_of(classifier, reviewer), "first_id": classifier.first_id, "external_ids": list(external_ids)}
+    return execute(connection, "reviews.labelled", **parameters).all()
 
 
 def drawn_of_documents(
@@ -159,10 +163,10 @@ def newest_of_reviewer(
 
 
 def disagreements(
-    connection: Connection, classifier: Classifier, external_ids: Sequence[str] | None = None, *, limit: int
+    connection: Connection, classifier_id: int, external_ids: Sequence[str] | None = None, *, limit: int
 ) -> dict[str, list[Row[Any]]]:
     """Return the labels of exemplars about which reviewers disagree, the exemplar that was labelled last first."""
-    parameters = {"classifier_id": classifier.id, "external_ids": external_ids, "row_limit": limit}
+    parameters = {"classifier_id": classifier_id, "external_ids": external_ids, "row_limit": limit}
     found: dict[str, list[Row[Any]]] = {}
     for row in execute(connection, "reviews.disagreements", **parameters):
         found.setdefault(row.external_id, []).append(row)

@@ -66,6 +66,25 @@ SELECT max(calibration_id) AS calibration_id
 FROM certificate
 WHERE chain_id = :chain_id;
 
+-- name: later
+-- The newest chain of a calibrator if it was begun after another, with its snapshot that is in use, or else its newest.
+SELECT
+    chain.number AS chain,
+    coalesce(max(certificate.calibration_id) FILTER (WHERE is_in_use), max(certificate.calibration_id)) AS calibration,
+    bool_or(is_in_use) AS is_in_use
+FROM standing_chain AS chain
+INNER JOIN certificate ON chain.id = certificate.chain_id
+CROSS JOIN
+    LATERAL (
+        SELECT coalesce(certificate.calibration_id = CAST(:in_use_id AS bigint), FALSE) AS is_in_use
+    ) AS used
+WHERE
+    chain.calibrator_id = :calibrator_id
+    AND chain.id > :chain_id
+GROUP BY chain.id
+ORDER BY chain.id DESC
+LIMIT 1;
+
 -- name: waits
 -- Whether the current snapshot of a calibrator is that of another chain than the newest.
 SELECT coalesce(bool_or(certificate.chain_id < newest.id), FALSE) AS waits

@@ -135,9 +135,10 @@ SELECT
     change.mc_count,
     change.vp_count,
     change.previous,
-    change.arrived,
+    change.arrived + greatest(-forgotten.fewer, 0) AS arrived,
     change.relabelled,
     change.gone,
+    greatest(forgotten.fewer, 0) AS forgotten,
     change.moved,
     change.other_parameters,
     change.other_training,
@@ -153,6 +154,22 @@ LEFT JOIN
             AND point.split = CASE change.method WHEN 'venn-admit' THEN 'vp' ELSE 'mc' END
     ) AS judged
     ON change.mc_count + change.vp_count <= :countable
+CROSS JOIN
+    LATERAL (
+        -- What is forgotten has no id, so that points that both snapshots counted cancel out. If there are more of the
+        -- newer one's, they had arrived with it.
+        SELECT coalesce(sum(CASE counting.id WHEN change.previous THEN 1 ELSE -1 END), 0) AS fewer
+        FROM calibration AS counting
+        INNER JOIN forgotten_point AS point
+            ON
+                counting.calibrator_id = point.calibrator_id
+                AND is_in_snapshot_v1(counting.number, point.valid_from, point.valid_until)
+        INNER JOIN calibration AS other
+            ON other.id = CASE counting.id WHEN change.previous THEN change.calibration ELSE change.previous END
+        WHERE
+            counting.id IN (change.previous, change.calibration)
+            AND (point.split = 'mc' OR other.vp_count > 0)
+    ) AS forgotten
 WHERE
     change.classifier_id = :classifier_id
     AND change.calibration <= :calibration_id

@@ -396,14 +396,17 @@ WHERE
 
 -- name: labelled
 -- What is known of exemplars that a reviewer has labelled, and of no others: the label by now, what the network says,
--- and the newest decision, if one is stored.
-SELECT
+-- and the newest decision, if one is stored. If several generations have it, that of the classifier counts, or else
+-- that of the newest.
+SELECT DISTINCT ON (exemplar.external_id)
     exemplar.external_id,
+    exemplar.classifier_id,
     exemplar.label,
     exemplar.network_predicted,
     newest.decision_id,
     newest.predicted
-FROM exemplar
+FROM classifier
+INNER JOIN exemplar ON classifier.id = exemplar.classifier_id
 LEFT JOIN
     LATERAL (
         SELECT
@@ -416,7 +419,8 @@ LEFT JOIN
     ) AS newest
     ON TRUE
 WHERE
-    exemplar.classifier_id = :classifier_id
+    coalesce(classifier.original_id, classifier.id) = :first_id
+    AND classifier.deleting_since IS NULL
     AND exemplar.external_id = ANY(:external_ids)
     AND exemplar.label IS NOT NULL
     AND EXISTS (
@@ -426,7 +430,10 @@ WHERE
             review_label.exemplar_id = exemplar.id
             AND review_label.reviewer = :reviewer
     )
-ORDER BY exemplar.external_id;
+ORDER BY
+    exemplar.external_id ASC,
+    (classifier.id = :classifier_id) DESC,
+    classifier.generation DESC;
 
 -- name: drawn_of_documents
 -- The drawn points of the documents that some exemplars are of, with their labels, and whether these count already.

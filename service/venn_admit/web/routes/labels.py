@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.incoming import label_source
@@ -32,9 +33,15 @@ NEWEST = 10
 # Recent traffic, of which these are a part, is never more.
 MOST_ROWS = 10_000
 SOURCE = "page"
-# The fields of a form that say in which list its point was.
-PLACE = ("least_q", "greatest_q", "predicted")
 _Whole = Annotated[int | None, Query(ge=0, le=LARGEST_INTEGER)]
+
+
+class PlaceOfList(BaseModel):
+    """The fields of a form that say in which list its point was."""
+
+    least_q: _Whole = None
+    greatest_q: _Whole = None
+    predicted: _Whole = None
 
 
 @routes.get("/classifiers/{classifier}/labels", dependencies=[needs(Scope.READ)])
@@ -77,6 +84,8 @@ async def post_label(request: Request, classifier: ClassifierName) -> Response:
         raise InvalidInputError(f"label: expected the number of a class, got {number!a}")
     selection = form.get("selection", "random")
     one = checked(NewLabel, external_id=external_id, label=int(number), selection=selection)
+    place = {name: form[name] for name in PlaceOfList.model_fields if name in form}
+    _place(**checked(PlaceOfList, **place).model_dump())
     given = NewLabels(labels=[one], source=SOURCE)
 
     def record() -> None:
@@ -84,7 +93,6 @@ async def post_label(request: Request, classifier: ClassifierName) -> Response:
         label(runtime.engine, classifier, source, selection=selection, retract=False)
 
     await run_in_threadpool(record)
-    place = {name: form[name] for name in PLACE if name in form}
     there = with_query(address("classifiers", classifier, "labels"), recorded=external_id, **place)
     return RedirectResponse(there, 303)
 

@@ -9,7 +9,7 @@ import typer
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Calibration, Json, Name
 from venn_admit.cli.output import messages, print_result, warn
-from venn_admit.errors import AlarmError
+from venn_admit.errors import AlarmError, InvalidInputError
 
 
 def report(
@@ -64,14 +64,15 @@ def monitor(
     The exit code is 7 if an alarm stands. A notice, such as of a changed mix of partitions, is no alarm.
     """
     from venn_admit.flows.reports.monitor import update_monitor as flow
-    from venn_admit.flows.reports.notify import check_metrics, check_webhook, send_alarms, write_metrics
+    from venn_admit.flows.reports.notify import check_metrics, send_alarms, write_metrics
     from venn_admit.report.monitoring.payload import monitor_payload
     from venn_admit.report.monitoring.tables import monitor_tables
-    from venn_admit.runtime.settings import days
+    from venn_admit.runtime.settings import accepted, days, is_webhook
 
     deadline = timedelta(0) if label_deadline == "none" else None if label_deadline is None else days(label_deadline)
-    if webhook is not None:
-        check_webhook(webhook)
+    if webhook is not None and not is_webhook(webhook):
+        # Without the URL, which may hold a token.
+        raise InvalidInputError(f"--webhook: expected {accepted('monitor_webhook')}; correct the URL")
     if prometheus is not None:
         check_metrics(prometheus)
     session = open_session()

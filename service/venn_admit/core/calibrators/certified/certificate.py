@@ -178,6 +178,21 @@ class NextChain:
 
 
 @dataclass(frozen=True, slots=True)
+class LaterChain:
+    """The newest chain of a setting, beside an earlier one.
+
+    Attributes:
+        chain: Its number.
+        calibration: Its snapshot that is in use, or else its newest.
+        is_in_use: Whether that is in use.
+    """
+
+    chain: int
+    calibration: int
+    is_in_use: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """The chain of a certificate that stands while labels arrive, and how far it came.
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, GroupKind, Kind, kind_place
-from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, SetAside
+from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, LaterChain, SetAside
 from venn_admit.core.calibrators.certified.document import to_document
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART
@@ -24,15 +24,21 @@ TOO_MANY = 10**9
 
 
 def certificate_section(
-    certificate: Certificate, class_names: Sequence[str], *, has_average: bool = False, has_ended: bool = False
+    certificate: Certificate,
+    class_names: Sequence[str],
+    *,
+    has_average: bool = False,
+    has_ended: bool = False,
+    later: LaterChain | None = None,
 ) -> Section:
     """Return the outcome: whether a policy is certified, what it does in each class, and what is lacking.
 
     has_average: whether the average promise takes its place, if none is. has_ended: whether its chain has ended.
+    later: the chain of its setting that was begun since.
     """
     parts: list[str | TextTable] = [outcome_text(certificate, class_names, has_average=has_average)]
     if certificate.standing is not None:
-        parts.append(standing_text(certificate, class_names, has_ended=has_ended))
+        parts.append(standing_text(certificate, class_names, has_ended=has_ended, later=later))
     if certificate.policy is not None:
         parts.append(_thresholds(certificate, class_names))
         if certificate.unpromised:

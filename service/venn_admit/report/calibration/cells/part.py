@@ -117,7 +117,11 @@ class CellsPart(CellsContents):
             if found is None
             else (
                 certificate_section(
-                    found, names, has_average=self.average is not None, has_ended=bool(report.snapshot.chain_has_ended)
+                    found,
+                    names,
+                    has_average=self.average is not None,
+                    has_ended=bool(report.snapshot.chain_has_ended),
+                    later=report.snapshot.later,
                 ),
                 section_of_tests(found, names),
             )
@@ -146,9 +150,10 @@ class CellsPart(CellsContents):
                 asked = replace(self.settings, promise=AskedPromise.POINTWISE, certify=certificate.kinds)
                 step = report.step(Verb.CALIBRATE, settings=asked, neighbour_count=self.neighbour_count)
                 said += f" To ask for a certificate all the same: `{render(step)}`."
-            if certificate.is_withdrawn:
-                said += f" `{render(self._begin(report))}` begins the next chain, once there are labels since then."
-            yield Finding(said, needs_sample=False)
+            instead = report.later_chain(render)
+            if instead is None and certificate.is_withdrawn:
+                instead = f"`{render(self._begin(report))}` begins the next chain, once there are labels since then."
+            yield Finding(said if instead is None else f"{said} {instead}", needs_sample=False)
         elif certificate is not None and certificate.unpromised:
             yield Finding(unpromised_text(certificate, report.class_names), needs_sample=False)
         if self.is_uncertified:
@@ -176,7 +181,9 @@ class CellsPart(CellsContents):
 
     def following(self, report: CalibrationReport) -> tuple[int, Step] | None:
         standing = None if self.certificate is None else self.certificate.standing
-        if standing is None or standing.following is None or report.snapshot.chain_has_ended:
+        if standing is None or standing.following is None:
+            return None
+        if report.snapshot.chain_has_ended or report.snapshot.later is not None:
             return None
         return standing.following.chain, self._begin(report)
 

@@ -47,7 +47,9 @@ def change_text(made: SnapshotChange) -> str:
     >>> made = (9, datetime(2026, 3, 1), "labels", "venn-admit", "current", 10, 10, 8)
     >>> change_text(SnapshotChange(*made, points, False, True, ("kappa",), None))
     '1,200 points arrived, 1 label changed; training data; kappa'
-    >>> change_text(SnapshotChange(*made, PointChanges(0, 0, 0, 0), False, False, (), None))
+    >>> change_text(SnapshotChange(*made, PointChanges(0, 0, 0, forgotten=3), False, False, (), None))
+    '3 points forgotten'
+    >>> change_text(SnapshotChange(*made, PointChanges(0, 0, 0), False, False, (), None))
     'nothing'
     """
     return "; ".join(_changes(made)) or "nothing"
@@ -70,6 +72,7 @@ def history_payload(report: CalibrationReport) -> list[dict[str, Any]]:
             "arrived": None if made.points is None else made.points.arrived,
             "relabelled": None if made.points is None else made.points.changed,
             "left": None if made.points is None else made.points.left,
+            "forgotten": None if made.points is None else made.points.forgotten,
             "moved": None if made.points is None else made.points.moved,
             "other_parameters": made.other_parameters,
             "other_training": made.other_training,
@@ -87,6 +90,7 @@ def _changes(made: SnapshotChange) -> Iterator[str]:
         (made.points.arrived, "point{} arrived"),
         (made.points.changed, "label{} changed"),
         (made.points.left, "point{} left"),
+        (made.points.forgotten, "point{} forgotten"),
     )
     if counted := [f"{count:,} {what.format('' if count == 1 else 's')}" for count, what in counts if count]:
         yield ", ".join(counted)
