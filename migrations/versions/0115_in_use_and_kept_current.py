@@ -1,7 +1,7 @@
-"""Comments say of calibrations whether they are in use or kept current, as the references do.
+"""Comments say whether calibrations are in use or kept current, and by which points a score was chosen.
 
 Why: comments called a calibration current, which is its state in the table: it is in use, kept current, or retired with
-its setting.
+its setting. With a policy, a score is chosen by the points that propose it, and comments spoke of mc.
 """
 
 from collections.abc import Iterable
@@ -40,7 +40,17 @@ VIEWS = {
         "distances are not stored."
     ),
 }
+SHARES = {
+    f"{column}_share": f"Share that {score} score admits by cross-fitting, of mc, or with a policy of the points that "
+    "propose it; null unless auto chose the score."
+    for column, score in (("network", "the network's"), ("reliability", "the reliability"))
+}
 COMMENTS = {
+    **{
+        f"{of}.{share}": said
+        for of in ("venn_admit.score_choice", "report.calibration_v2")
+        for share, said in SHARES.items()
+    },
     "venn_admit.calibration.state": STATE,
     **{f"report.{view}.state": STATE for view in WITH_STATE},
     **{f"report.{view}": comment for view, comment in VIEWS.items()},
@@ -53,7 +63,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     views = [f"views/{view}" for view in (*WITH_STATE, *VIEWS)]
-    execute(former_comments(COMMENTS, views=views, tables=["baseline/calibrations"]))
+    execute(former_comments(COMMENTS, views=views, tables=["baseline/calibrations", "baseline/venn_abers"]))
 
 
 def execute(comments: Iterable[str]) -> None:
