@@ -7,6 +7,7 @@ The calibration data have points of each class like those of traffic, and the cl
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -35,6 +36,10 @@ class Law:
     predicted: (C,) how often traffic is predicted as each class, if not equally often.
     off: (C,) by how much the declared shares are off; each is said to be off by as much as the largest.
     loss: What errors cost; 1 if None.
+    largest: The points of the largest documents; all sizes from 1 on are as likely.
+    dependence: How likely a point is drawn by the number of its document instead of its own, so that it is what others
+        of the document are.
+    sizes: (C,) If not empty, all points of a document are of one class, which says how many they are.
     """
 
     confusion: FloatArray
@@ -45,6 +50,9 @@ class Law:
     predicted: tuple[float, ...] = ()
     off: tuple[float, ...] = ()
     loss: LossMatrix | None = None
+    largest: int = 1
+    dependence: float = 0.0
+    sizes: tuple[int, ...] = ()
 
     @property
     def cost(self) -> FloatArray:
@@ -77,10 +85,21 @@ class Law:
         return ClassShares((*first, 1 - sum(first, Decimal(0))), within)
 
     def draw(self, rng: np.random.Generator, count: int) -> CertificatePoints:
-        """Points of the calibration data, each a document."""
-        cells = (self.traffic * np.array(self.shares) / self.of_traffic).ravel()
-        predicted, level, label = np.unravel_index(rng.choice(len(cells), count, p=cells), self.traffic.shape)
-        return CertificatePoints(LEVELS[level], predicted, label, np.arange(count))
+        """Documents of the calibration data."""
+        shares = np.array(self.shares)
+        of_document = shares / (self.sizes or 1)
+        label = rng.choice(len(shares), count, p=of_document / of_document.sum())
+        size = np.array(self.sizes)[label] if self.sizes else rng.integers(1, self.largest + 1, count)
+        document = np.repeat(np.arange(count), size)
+        is_shared = rng.random(len(document)) < self.dependence
+        number = np.where(is_shared, rng.random(count)[document], rng.random(len(document)))
+        if self.sizes:
+            # As if it were drawn among those of the class.
+            number = (np.cumsum(shares) - shares)[label[document]] + number * shares[label[document]]
+        cells = np.moveaxis(self.traffic / self.of_traffic * shares, -1, 0)
+        place = np.searchsorted(np.cumsum(cells)[:-1], number, side="right")
+        of_point, predicted, level = np.unravel_index(place, cells.shape)
+        return CertificatePoints(LEVELS[level], predicted, of_point, document)
 
     def falls_short(self, policy: Policy, traffic: FloatArray | None = None) -> bool:
         """Whether an admitted class of the kinds asked for costs alpha in traffic, or more.
@@ -117,7 +136,25 @@ class Law:
         ).policy
 
 
+def predicted_at(share: float) -> tuple[float, float]:
+    """How often traffic is predicted as each of two classes if class 0 has this share of it."""
+    right = 0.9, float(GOOD @ SPREAD)
+    first = (share - (1 - right[1])) / (right[0] - (1 - right[1]))
+    return first, 1 - first
+
+
 FLIP, HALVES = 1 - np.eye(2), (1 - np.eye(3)) / 2
+documents_of = partial(Law, largest=7, dependence=0.8)
+DOCUMENT_LAWS = {
+    "documents, two classes, .3": documents_of(FLIP, (0.7, 0.3), predicted=predicted_at(0.3)),
+    "documents, two classes, .15": documents_of(FLIP, (0.7, 0.3), predicted=predicted_at(0.15)),
+    "documents of one class each": Law(FLIP, (0.7, 0.3), predicted=predicted_at(0.3), sizes=(6, 2), dependence=0.8),
+    "documents, in a corner of the box": documents_of(FLIP, (0.6, 0.4), off=(0.05, -0.05)),
+    "documents, three classes": documents_of(HALVES, (0.6, 0.2, 0.2), predicted=(0.3, 0.4, 0.3)),
+    "documents of one of three classes each": Law(HALVES, (0.6, 0.2, 0.2), sizes=(6, 2, 3), dependence=0.8),
+    "documents, three classes, a loss": documents_of(HALVES, (0.6, 0.2, 0.2), loss=THREE, documents=1600),
+    "documents, three classes, both kinds": documents_of(HALVES, (0.6, 0.2, 0.2), tuple(ClassKind)),
+}
 LAWS = {
     "two classes": Law(FLIP, (0.7, 0.3)),
     "two classes, just above": Law(FLIP, (0.8, 0.2), mean=0.1005),
@@ -130,6 +167,7 @@ LAWS = {
     "three classes, a loss": Law(HALVES, (0.6, 0.2, 0.2), loss=THREE),
     "three classes, a loss, both kinds": Law(HALVES, (0.6, 0.2, 0.2), tuple(ClassKind), loss=THREE),
     "errors that cost nothing, of a class that traffic has less of": Law(HALVES, (0.2, 0.2, 0.6), loss=FREE),
+    **DOCUMENT_LAWS,
 }
 
 
@@ -147,7 +185,10 @@ def test_a_class_of_declared_traffic_is_seldom_less_right_than_promised(name: st
         assert certified / draws.count > 0.5
 
 
-@pytest.mark.parametrize("name", ["two classes", "three classes", "two classes, a loss"])
+@pytest.mark.parametrize(
+    "name",
+    ["two classes", "three classes", "two classes, a loss", "documents, two classes, .3", "documents, three classes"],
+)
 def test_without_them_it_falls_short_in_most(name: str) -> None:
     """The calibration data have more of class 0, so that less of what is predicted as it is wrong there."""
     law = LAWS[name]

@@ -4,20 +4,22 @@ The laws are those of declared shares (`test_class_shares`): in traffic, one pre
 score. Labels, traffic and the box that they give are drawn afresh each time.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
 import pytest
 
 from tests.guarantees.draws import Draws
-from tests.guarantees.test_class_shares import EPS, FLIP, HALVES, Law
-from tests.guarantees.test_costs import GOOD, SPREAD
+from tests.guarantees.test_class_shares import DOCUMENT_LAWS, EPS, FLIP, HALVES, Law, predicted_at
+from venn_admit.core.calibrators.certified.document_bounds import document_counts
 from venn_admit.core.calibrators.certified.estimated import estimate_shares
+from venn_admit.core.calibrators.certified.mixes import DocumentMixes, Mixes, confusion_counts
+from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import Policy
-from venn_admit.core.calibrators.certified.shares import SHARES_PART, confusion_counts
+from venn_admit.core.calibrators.certified.shares import SHARES_PART
 from venn_admit.core.calibrators.class_shares import EstimatedShares
-from venn_admit.core.types import FloatArray, IntArray
+from venn_admit.core.types import FloatArray
 
 RECENT = 3000
 """Documents of traffic."""
@@ -42,26 +44,27 @@ class Traffic:
         found[0, :, 1] += more
         return found
 
-    def recent(self, rng: np.random.Generator) -> IntArray:
-        """(C,) int64, traffic by predicted class."""
-        counts: IntArray = rng.multinomial(RECENT, self.cells.sum(axis=(1, 2)))
-        return counts
+    def mixes(self, rng: np.random.Generator, proposing: CertificatePoints, evidence: CertificatePoints) -> Mixes:
+        """What is known of some traffic."""
+        count = len(self.law.shares)
+        confusion = confusion_counts(evidence.predicted, evidence.label, count)
+        if self.law.largest == 1:
+            return Mixes(rng.multinomial(RECENT, self.cells.sum(axis=(1, 2))), confusion)
+        traffic = replace(self.law, shares=tuple(self.law.of_traffic.tolist())).draw(rng, RECENT)
+        of_labels, of_proposing = (
+            document_counts(of.document, of.predicted * count + of.label, count**2) for of in (evidence, proposing)
+        )
+        of_traffic = document_counts(traffic.document, traffic.predicted, count)
+        of_points = np.bincount(traffic.predicted)
+        return DocumentMixes(of_points, confusion, of_traffic, of_labels, of_proposing, by_cell=False)
 
     def certified(self, draw: int) -> tuple[EstimatedShares | None, Policy | None]:
         law, rng = self.law, np.random.default_rng(draw)
         proposing, evidence = law.draw(rng, law.documents // 5), law.draw(rng, law.documents)
-        confusion = confusion_counts(evidence.predicted, evidence.label, len(law.shares))
-        shares = estimate_shares(self.recent(rng), confusion, SHARES_PART * EPS)
+        shares = estimate_shares(self.mixes(rng, proposing, evidence), SHARES_PART * EPS)
         if shares is None or not all(shares.least):
             return shares, None
         return shares, law.certified_by(proposing, evidence, shares)
-
-
-def predicted_at(share: float) -> tuple[float, float]:
-    """How often traffic is predicted as each of two classes if class 0 has this share of it."""
-    right = 0.9, float(GOOD @ SPREAD)
-    first = (share - (1 - right[1])) / (right[0] - (1 - right[1]))
-    return first, 1 - first
 
 
 CALIBRATION = (0.7, 0.3)
@@ -69,6 +72,8 @@ CASES = {
     "two classes, .3": Traffic(Law(FLIP, CALIBRATION, predicted=predicted_at(0.3))),
     "two classes, .15": Traffic(Law(FLIP, CALIBRATION, predicted=predicted_at(0.15))),
     "three classes": Traffic(Law(HALVES, (0.6, 0.2, 0.2), documents=1600, predicted=(0.3, 0.4, 0.3))),
+    "documents, two classes, .3": Traffic(DOCUMENT_LAWS["documents, two classes, .3"]),
+    "documents, three classes": Traffic(replace(DOCUMENT_LAWS["documents, three classes"], documents=1600)),
 }
 
 

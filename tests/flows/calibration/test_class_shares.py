@@ -80,10 +80,33 @@ def refused(bench: Bench, message: str, asked: dict[str, Any] = ASKED) -> None:
     assert refusal.value.code is Code.NOT_CERTIFIABLE
 
 
-def test_documents_of_several_points_are_refused(bench: Bench) -> None:
+def documents(prefix: str, count: int, seed: int, shares: tuple[float, ...] | None = None) -> Arrays:
+    """The same in documents of one to four points, most of them of one class."""
+    found = rows(prefix, count, seed, shares)
+    order = np.argsort(found["y"] + 0.5 * np.random.default_rng(seed).random(count), kind="stable")
+    sizes = np.random.default_rng(seed).integers(1, 5, count)
+    document = np.repeat(np.arange(count), sizes)[:count]
+    return {name: of[order] for name, of in found.items()} | {"doc": np.char.add(prefix, document.astype(str))}
+
+
+def test_documents_of_several_points_are_certified_as_points_are(bench: Bench) -> None:
     make(bench)
-    bench.ingest(NAME, bench.write("held-out.npz", exemplars("held-out", 400, seed=1)), "held-out")
-    refused(bench, r"\d+ points in \d+ documents: expected documents of one point each")
+    bench.ingest(NAME, bench.write("held-out.npz", documents("held-out", 2000, 1)), "held-out")
+    certificate = certificate_of(calibrated(bench, **ASKED))
+    without = certificate_of(calibrated(bench, certify=("predicted",)))
+    assert certificate.documents < certificate.points / 2
+    assert certificate.policy is not None
+    assert without.policy is not None
+    assert 0.2 < certificate.admitted / certificate.points < without.admitted / without.points
+    bench.score(NAME, bench.write("new.npz", documents("new", 6000, 3, (0.6, 0.2, 0.2))), weighted=None)
+    found = certificate_of(calibrated(bench, **ESTIMATED)).class_shares
+    assert isinstance(found, EstimatedShares)
+    assert found.points == 6000
+    assert all(
+        least < share < most for least, share, most in zip(found.least, (0.6, 0.2, 0.2), found.most, strict=True)
+    )
+    assert certificate_of(calibrated(bench, **ASKED)).class_shares == DECLARED
+    refused(bench, "does not have the declared class shares", ASKED | {"class_shares": DECLARED.shares[::-1]})
 
 
 def test_a_class_without_labels_is_refused(bench: Bench) -> None:
@@ -115,7 +138,7 @@ def test_shares_are_estimated_from_traffic_at_every_calibration(held_out: Bench)
     found = calibrated(held_out, **ESTIMATED)
     shares = certificate_of(found).class_shares
     assert isinstance(shares, EstimatedShares)
-    assert shares.documents == 3000
+    assert shares.points == 3000
     assert all(
         least < share < most for least, share, most in zip(shares.least, (0.6, 0.2, 0.2), shares.most, strict=True)
     )

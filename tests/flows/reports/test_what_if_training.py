@@ -350,12 +350,12 @@ def test_class_shares_are_estimated_from_traffic_as_it_is(bench: Bench) -> None:
         used, then = (venn_abers.certificate_of(connection, one) for one in (calibrated - 1, calibrated))
     assert isinstance(made, MadeByAbers)
     assert made.certificate == then
-    documents = [
-        one.class_shares.documents
+    points = [
+        one.class_shares.points
         for one in (used, then)
         if one is not None and isinstance(one.class_shares, EstimatedShares)
     ]
-    assert documents == [2500, 3000]
+    assert points == [2500, 3000]
 
 
 def what_is_given(bench: Bench, relabel: Mapping[str, int]) -> str:

@@ -39,7 +39,7 @@ class EstimatedShares:
         shares: (C,), one for each class, in the order of the classes; they need not sum to 1.
         least: (C,), the least that each may be.
         most: (C,), the most.
-        traffic: (C,), the documents of traffic by predicted class.
+        traffic: (C,), the points of traffic by predicted class.
         level: The probability that the box of these bounds does not hold the shares is this at most.
     """
 
@@ -50,8 +50,8 @@ class EstimatedShares:
     level: float
 
     @property
-    def documents(self) -> int:
-        """The number of documents of traffic."""
+    def points(self) -> int:
+        """The number of points of traffic."""
         return sum(self.traffic)
 
 

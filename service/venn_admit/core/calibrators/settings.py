@@ -436,7 +436,7 @@ def make_venn_abers_settings(
         loss: None for the 0/1 loss, which is the same; only with a certificate.
         standing: Only with a certificate of predicted classes and the 0/1 loss.
         family: Only with a certificate that is made once.
-        class_shares: Only with a certificate of predicted classes that is made once, by the 0/1 loss.
+        class_shares: Only with a certificate of predicted classes that is made once.
         class_shares_within: None for 0; only with class_shares.
         class_shares_estimated: As class_shares, which may not stand with it.
 

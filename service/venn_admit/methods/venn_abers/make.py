@@ -205,8 +205,8 @@ class PolicySplits:
             require_evidence(self.vp.classifier, settings.certification, cells, proposing)
         shares = None
         if settings.is_for_other_shares:
-            of_vp, evidence = self.vp, cells.take(~proposing)
-            shares = shares_of_traffic(self._connection, of_vp.classifier, of_vp.parameters, evidence, settings)
+            of_vp = self.vp
+            shares = shares_of_traffic(self._connection, of_vp.classifier, of_vp.parameters, cells, proposing, settings)
         by_softmax = self.splits.by_softmax(settings.alpha) if settings.promise is AskedPromise.STRONGEST else None
         return certify_cells(cells, proposing, settings, settings.certification, by_softmax, shares)
 

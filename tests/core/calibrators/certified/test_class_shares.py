@@ -14,9 +14,17 @@ from tests.guarantees.draws import Draws
 from venn_admit.core.calibrators.certified.binomial_bounds import intervals
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.document import from_document, to_document
+from venn_admit.core.calibrators.certified.document_bounds import document_counts
 from venn_admit.core.calibrators.certified.estimated import estimate_shares
 from venn_admit.core.calibrators.certified.hypothesis_tests import bounded_p_value
-from venn_admit.core.calibrators.certified.shares import costs_under_shares, departures
+from venn_admit.core.calibrators.certified.mixes import DocumentMixes, Mixes, departures
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.shares import (
+    costs_of_documents,
+    costs_of_points,
+    document_ratios,
+    point_ratios,
+)
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.core.types import FloatArray
@@ -52,7 +60,7 @@ def test_the_bounds_are_those_of_clopper_and_pearson(level: float) -> None:
     ],
 )
 def test_errors_cost_what_the_definition_says(loss: FloatArray, counts: list[int]) -> None:
-    found = costs_under_shares(loss, np.array(counts), BOX, alpha=0.1, level=0.006)
+    found = costs_of_points(loss, BOX, point_ratios(np.array(counts), 0.006), alpha=0.1)
     for y, c in np.ndindex(3, 3):
         if y == c:
             assert found[y, c] == 0
@@ -71,7 +79,7 @@ def test_traffic_is_outside_where_no_shares_of_the_box_explain_it() -> None:
         rng = np.random.default_rng(seed)
         shares = rng.dirichlet((5, 3, 2))
         traffic = rng.multinomial(1500, confusion / confusion.sum(axis=0) @ shares)
-        found = {one.predicted: one for one in departures(traffic, confusion, BOX)}
+        found = {one.predicted: one for one in departures(Mixes(traffic, confusion), BOX)}
         for predicted in range(3):
             ends = [
                 (stats.beta.ppf(level, k, n - k + 1), stats.beta.ppf(1 - level, k + 1, n - k))
@@ -90,7 +98,30 @@ def test_traffic_is_outside_where_no_shares_of_the_box_explain_it() -> None:
                 assert found[predicted].interval == pytest.approx((low, high), rel=1e-8)
         outside += bool(found)
     assert 5 < outside < 35
-    assert departures(np.zeros(3, dtype=np.int64), confusion, BOX) == []
+    assert departures(Mixes(np.zeros(3, dtype=np.int64), confusion), BOX) == []
+
+
+@pytest.mark.parametrize(("shares", "leaves"), [((0.5, 0.3, 0.2), False), ((0.2, 0.3, 0.5), True)])
+def test_traffic_of_documents_is_outside_as_points_are(shares: tuple[float, ...], leaves: bool) -> None:
+    """Though points of a document are alike, and one document in fifty is as large as fifteen others."""
+    rates = np.array([[0.9, 0.1, 0.05], [0.05, 0.8, 0.15], [0.05, 0.1, 0.8]])
+
+    def documents(rng: np.random.Generator, count: int, shares: tuple[float, ...]) -> FloatArray:
+        size = np.where(rng.random(count) < 0.02, 60, rng.integers(1, 8, count))
+        document = np.repeat(np.arange(count), size)
+        number = np.where(rng.random(len(document)) < 0.7, rng.random(count)[document], rng.random(len(document)))
+        cells = np.cumsum((rates * shares).T.ravel())
+        label, predicted = np.divmod(np.searchsorted(cells[:-1], number, side="right"), 3)
+        return document_counts(document, predicted * 3 + label, 9)
+
+    outside = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        proposing, labels = (documents(rng, count, (0.4, 0.3, 0.3)) for count in (100, 900))
+        traffic = documents(rng, 1500, shares).reshape(-1, 3, 3).sum(axis=2)
+        counts = traffic.sum(axis=0).astype(np.int64), labels.sum(axis=0).reshape(3, 3).astype(np.int64)
+        outside += bool(departures(DocumentMixes(*counts, traffic, labels, proposing, by_cell=True), BOX))
+    assert outside >= 36 if leaves else outside <= 1
 
 
 CONFUSIONS: dict[str, tuple[list[list[float]], list[int], int]] = {
@@ -110,7 +141,7 @@ def test_a_box_of_estimated_shares_is_nearly_the_smallest(name: str) -> None:
     confusion = np.stack([rng.multinomial(n, of) for n, of in zip(labels, truth.T, strict=True)], axis=1)
     shares = rng.dirichlet([4] * class_count)
     traffic = rng.multinomial(documents, truth @ shares)
-    found = estimate_shares(traffic, confusion, level)
+    found = estimate_shares(Mixes(traffic, confusion), level)
     assert found is not None
     each = level / (2 * (1 if class_count == 2 else class_count) * (1 + class_count))
 
@@ -141,8 +172,8 @@ def test_a_box_of_estimated_shares_is_nearly_the_smallest(name: str) -> None:
 
 def test_traffic_that_no_shares_explain_has_none() -> None:
     confusion = np.array([[400, 100], [100, 400]])
-    assert estimate_shares(np.array([950, 50]), confusion, 0.01) is None
-    assert estimate_shares(np.array([780, 220]), confusion, 0.01) is not None
+    assert estimate_shares(Mixes(np.array([950, 50]), confusion), 0.01) is None
+    assert estimate_shares(Mixes(np.array([780, 220]), confusion), 0.01) is not None
 
 
 def test_a_box_holds_the_shares_of_traffic_in_nearly_all_draws() -> None:
@@ -151,7 +182,7 @@ def test_a_box_holds_the_shares_of_traffic_in_nearly_all_draws() -> None:
     for seed in draws:
         rng = np.random.default_rng(seed)
         confusion = np.stack([rng.multinomial(200, of) for of in truth.T], axis=1)
-        found = estimate_shares(rng.multinomial(400, truth @ shares), confusion, 0.2)
+        found = estimate_shares(Mixes(rng.multinomial(400, truth @ shares), confusion), 0.2)
         draws.add(found is None or not found.least[0] <= 0.15 <= found.most[0])
     assert draws.seldom
 
@@ -164,7 +195,7 @@ def test_the_tests_are_tails_that_grow_with_what_errors_cost() -> None:
     )
     found = certify(proposing, evidence, class_count=3, alpha=Decimal("0.1"), kinds=["predicted"], class_shares=BOX)
     counts = np.bincount(evidence.label, minlength=3)
-    cost = costs_under_shares(1.0 - np.eye(3), counts, BOX, alpha=0.1, level=0.1 * 0.05)
+    cost = costs_of_points(1.0 - np.eye(3), BOX, point_ratios(counts, 0.1 * 0.05), alpha=0.1)
     steps = [(chain.predicted[0], step) for chain in found.chains for step in chain.steps]
     assert len(steps) >= 3
     for predicted, step in steps:
@@ -179,6 +210,52 @@ def test_the_tests_are_tails_that_grow_with_what_errors_cost() -> None:
     lines = [[bounded_p_value(loss, 300, most, 0.1) for loss in range(0, 40, 4)] for most in (1.0, 1.5, 4.0)]
     assert (np.diff(lines, axis=0) >= 0).all()
     assert (np.diff(lines, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    "loss", [1.0 - np.eye(4), np.array([[0, 0.05, 1, 1], [0.04, 0, 2, 0.02], [3, 0.09, 0, 4], [1, 3, 0.5, 0]])]
+)
+def test_no_point_of_a_document_costs_less_in_its_unit_than_under_shares_of_the_box(loss: FloatArray) -> None:
+    """The unit is the most that a point of its predicted class exceeds alpha by, under the shares that are true."""
+    rng = np.random.default_rng(0)
+    box = ClassShares(tuple(map(Decimal, ("0.4", "0.3", "0.2", "0.1"))), Decimal("0.04"))
+    for _ in range(300):
+        shares = rng.dirichlet((5, 4, 3, 2))
+        weight = rng.uniform(box.least, box.most) / shares
+        ratios = np.divide.outer(1 / shares, 1 / shares) * rng.uniform(1.0, 1.5, (4, 4))
+        excess = costs_of_documents(loss, box, ratios, alpha=0.1) - 0.1
+        true = weight[:, np.newaxis] / weight * (loss - 0.1)
+        assert (excess / excess.max(axis=0) >= true / true.max(axis=0) - 1e-12).all()
+        assert (np.diag(excess) == -0.1).all()
+
+
+def dependent(rng: np.random.Generator, count: int, shares: tuple[float, ...]) -> CertificatePoints:
+    """Documents of one class each, of which those of class 0 are twice as large."""
+    size = np.where(np.arange(len(shares)) == 0, 8, 4)
+    of_document = shares / size
+    label = rng.choice(len(shares), count, p=of_document / of_document.sum())
+    document = np.repeat(np.arange(count), size[label])
+    nothing = np.zeros(len(document))
+    return CertificatePoints(nothing, nothing.astype(np.int64), label[document], document)
+
+
+def test_ratios_of_class_shares_are_bounded_by_documents() -> None:
+    """As well as by as many points, and not by the points in them, as if these came independently."""
+    shares, level = (0.5, 0.3, 0.2), 0.1
+    true = np.divide.outer(1 / np.array(shares), 1 / np.array(shares))
+    draws, taken_for_independent, widths = Draws.as_sharp_as(1_000, level), 0, []
+    for seed in draws:
+        rng = np.random.default_rng(seed)
+        evidence = dependent(rng, 300, shares)
+        found = document_ratios(evidence, dependent(rng, 40, shares), 3, level, rng)
+        draws.add(bool((found < true).any()))
+        taken_for_independent += bool((point_ratios(np.bincount(evidence.label), level) < true).any())
+        widths.append(np.log(found / true)[~np.eye(3, dtype=np.bool_)])
+    assert draws.seldom
+    assert taken_for_independent > 0.3 * draws.count
+    counts = 300 * np.array(shares) / (2, 1, 1) / 0.75
+    of_points = np.log(point_ratios(counts.astype(np.int64), level) / np.divide.outer(1 / counts, 1 / counts))
+    assert np.mean(widths) < 1.5 * of_points[~np.eye(3, dtype=np.bool_)].mean()
 
 
 OF_TRAFFIC = EstimatedShares((0.5, 0.3, 0.2), (0.4, 0.2, 0.1), (0.6, 0.4, 0.3), (450, 250, 200), 0.005)
@@ -250,12 +327,10 @@ def test_shares_whose_level_leaves_none_for_tests_are_refused() -> None:
         certify(*points, class_count=3, alpha=Decimal("0.1"), kinds=["predicted"], class_shares=of)
 
 
-def test_documents_of_several_points_and_classes_without_labels_are_refused() -> None:
+def test_a_class_without_labels_is_refused() -> None:
     rng = np.random.default_rng(2)
-    several = [graded_points(rng, 100, size=2, frequencies=(1 / 3,) * 3, sharpness=8.0) for _ in range(2)]
+
     single = [graded_points(rng, 100, size=1, frequencies=(0.5, 0.5, 0), sharpness=8.0) for _ in range(2)]
     asked: dict[str, Any] = {"class_count": 3, "alpha": Decimal("0.1"), "kinds": ["predicted"], "class_shares": BOX}
-    with pytest.raises(InvalidInputError, match="documents of one point each, got 200 points in 100 documents"):
-        certify(*several, **asked)
     with pytest.raises(InvalidInputError, match=r"got none of class \d"):
         certify(single[0], single[1].take(single[1].label < 2), **asked)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.guarantees.draws import Draws
 from venn_admit.core.calibrators.certification import DocumentTest
 from venn_admit.core.calibrators.certified import hypothesis_tests
 from venn_admit.core.calibrators.certified.hypothesis_tests import (
@@ -21,6 +22,8 @@ from venn_admit.core.calibrators.certified.hypothesis_tests import (
     document_variance,
     largest_passing,
     p_values_of_bets,
+    staked_p_values,
+    stakes_of,
 )
 from venn_admit.core.calibrators.certified.losses import LossRanges
 from venn_admit.core.types import FloatArray, IntArray
@@ -169,3 +172,38 @@ def test_a_class_does_not_pass_by_a_small_uniform_number_alone() -> None:
     differences = rng.uniform(-1, 0.9, (100, 1)) + 0.1
     p = betting_p_values(differences, np.array([1.0]), differences, level=0.05, uniform=1e-6)
     assert p[0] > 0.5
+
+
+def staked(rng: np.random.Generator, documents: int, more: float = 0.0) -> float:
+    """The p-value of a class that is exactly alpha wrong, in documents of 1 to 6 points of which most share an outcome.
+
+    more: What is added to the excess of documents with an error.
+    """
+    known, excess = (rng.integers(1, 7, count) for count in (documents // 5, documents))
+    parts = []
+    for size in (known, excess):
+        shared = np.repeat(rng.random(len(size)), size)
+        document = np.repeat(np.arange(len(size)), size)
+        number = np.where(rng.random(len(shared)) < 0.7, shared, rng.random(len(shared)))
+        wrong = np.bincount(document, weights=number < ALPHA)
+        parts.append(((wrong - ALPHA * size) / ((1 - ALPHA) * 6))[:, np.newaxis])
+    foretold = parts[1]
+    differences = np.minimum(foretold + more * (foretold > 0), 1.0)
+    return float(staked_p_values(differences, stakes_of(foretold, parts[0], 0.1), 1.0 - rng.random())[0])
+
+
+def test_games_with_given_stakes_are_won_with_their_level_at_most() -> None:
+    draws = Draws.as_sharp_as(1_000, 0.1)
+    passed = 0
+    for seed in draws:
+        found = staked(np.random.default_rng(seed), 300) <= 0.1
+        draws.add(found)
+        passed += found
+    assert draws.seldom
+    assert passed > 0.03 * draws.count
+
+
+def test_no_p_value_of_games_with_given_stakes_falls_if_a_difference_grows() -> None:
+    for seed in range(50):
+        values = [staked(np.random.default_rng(seed), 60, more) for more in (0.0, 0.05, 0.3)]
+        assert values == sorted(values)

@@ -55,7 +55,7 @@ def intervals(count: IntArray, trials: IntArray, level: float) -> tuple[FloatArr
 
     Args:
         count: (n,) int64, each in [0, trials].
-        trials: (n,) int64, each > 0.
+        trials: (n,) int64.
         level: In (0, 0.5].
 
     Returns:

@@ -64,7 +64,7 @@ def certify_cascade(
     plan = plan_path(proposing, shown, alpha=float(alpha), kinds=asked.kinds, level=level, class_count=class_count)
     order = plan.order
     seed = int(generator.integers(2**63))
-    setting = ChainSetting(proposing.stacked(), stacked, losses, float(alpha), asked.test, shown, seed)
+    setting = ChainSetting(proposing.stacked(), stacked, losses, losses, float(alpha), asked.test, shown, seed)
     (chain,) = run_chains([order], setting, level)
     passed = chain.last_passed
     tested = {number for kind, number in order.columns if kind is ClassKind.PREDICTED}

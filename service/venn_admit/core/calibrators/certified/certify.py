@@ -25,12 +25,18 @@ from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.losses import Losses, losses_of
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points, named_class
 from venn_admit.core.calibrators.certified.policies import Policy, admit
-from venn_admit.core.calibrators.certified.shares import SHARES_PART, costs_under_shares
+from venn_admit.core.calibrators.certified.shares import (
+    SHARES_PART,
+    costs_of_documents,
+    costs_of_points,
+    document_ratios,
+    point_ratios,
+)
 from venn_admit.core.calibrators.certified.testing import ChainSetting, capped_documents, run_chains
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares, check_class_shares
 from venn_admit.core.calibrators.loss import LossMatrix, check_loss
 from venn_admit.core.calibrators.settings import check_alpha, check_class_count
-from venn_admit.core.types import BoolArray, IntArray
+from venn_admit.core.types import BoolArray
 from venn_admit.errors import InvalidInputError
 
 
@@ -89,14 +95,11 @@ def certify(
     evidence, generator = canonical(evidence)
     level = float(1 - confidence)
     shown = Evidence(evidence.document_count, len(evidence.score), asked.test is DocumentTest.FINITE_SAMPLE)
-    losses = planned = losses_of(loss, class_count)
+    losses = foretold = losses_of(loss, class_count)
     if class_shares is not None:
-        shares_level = SHARES_PART * level
-        losses = _under_shares(class_shares, losses, evidence, float(alpha), shares_level)
-        # What is tested, and in which order, must not hang on labels of the evidence: for that, costs are foretold.
-        foretold = foretell_confusion(proposing, len(evidence.score), class_count)
-        shares = foretell_shares(class_shares, foretold)
-        planned = _with_costs(foretold.sum(axis=0), shares, planned, float(alpha), shares_level)
+        losses, foretold = _under_shares(
+            class_shares, losses, proposing, evidence, float(alpha), SHARES_PART * level, generator
+        )
         level *= 1 - SHARES_PART
         level -= class_shares.level if isinstance(class_shares, EstimatedShares) else 0.0
         if level <= 0:
@@ -104,9 +107,9 @@ def certify(
                 f"class_shares: estimated shares take their level from 1 - confidence = {1 - confidence}, of which "
                 "they leave nothing for tests; estimate them at a smaller level"
             )
-    plan = plan_chains(proposing, shown, planned, alpha=float(alpha), kinds=asked.kinds, level=level)
+    plan = plan_chains(proposing, shown, foretold, alpha=float(alpha), kinds=asked.kinds, level=level)
     seed = int(generator.integers(2**63))
-    setting = ChainSetting(proposing, evidence, losses, float(alpha), asked.test, shown, seed)
+    setting = ChainSetting(proposing, evidence, losses, foretold, float(alpha), asked.test, shown, seed)
     chains = run_chains(plan.orders, setting, level)
     untested = [
         ClassResult(of.kind, of.number, of.value, 0, 0, None, needed)
@@ -119,22 +122,34 @@ def certify(
 
 
 def _under_shares(
-    declared: ClassShares | EstimatedShares, losses: Losses, evidence: CertificatePoints, alpha: float, level: float
-) -> Losses:
-    """What points cost under such shares; level: that of the bounds of the calibration data's own shares."""
-    if evidence.document_count < len(evidence.score):
+    shares: ClassShares | EstimatedShares,
+    losses: Losses,
+    proposing: CertificatePoints,
+    evidence: CertificatePoints,
+    alpha: float,
+    level: float,
+    generator: np.random.Generator,
+) -> tuple[Losses, Losses]:
+    """What points cost under such shares: at most, and as foretold.
+
+    What is tested, and in which order, must not hang on labels of the evidence. For that, costs are foretold.
+
+    level: That of the bounds of the calibration data's own shares. generator: As `canonical` gives it.
+    """
+    labels = np.bincount(evidence.label, minlength=len(losses.matrix))
+    if not labels.all():
         raise InvalidInputError(
-            f"class_shares: expected documents of one point each, got {len(evidence.score):,} points in "
-            f"{evidence.document_count:,} documents, whose classes do not come independently; leave class_shares out"
+            "class_shares: expected labels of every class on mc and vp, by which the shares of the calibration data "
+            f"are bounded, got none of class {int(np.argmin(labels))}; label more points"
         )
-    counts = np.bincount(evidence.label, minlength=len(losses.matrix))
-    return _with_costs(counts, declared, losses, alpha, level)
-
-
-def _with_costs(
-    counts: IntArray, declared: ClassShares | EstimatedShares, losses: Losses, alpha: float, level: float
-) -> Losses:
-    return replace(losses, declared=costs_under_shares(losses.matrix, counts, declared, alpha=alpha, level=level))
+    if evidence.document_count == len(evidence.score):
+        ratios, costs = point_ratios(labels, level), costs_of_points
+    else:
+        ratios, costs = document_ratios(evidence, proposing, len(labels), level, generator), costs_of_documents
+    confusion = foretell_confusion(proposing, evidence.document_count, len(labels))
+    of_both = (shares, ratios), (foretell_shares(shares, confusion), point_ratios(confusion.sum(axis=0), level))
+    most, foretold = (replace(losses, declared=costs(losses.matrix, *of, alpha=alpha)) for of in of_both)
+    return most, foretold
 
 
 def _certificate(

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from venn_admit.core.calibrators.certified.mixes import Mixes, confusion_counts, largest_mean
 from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.calibrators.certified.shares import confusion_counts, largest_mean, mix_intervals
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.types import FloatArray, IntArray
 
@@ -24,31 +24,31 @@ ROUNDS = 20
 """Bounds of each class tighten those of the others; far fewer rounds than these leave little to gain."""
 
 
-def estimate_shares(traffic: IntArray, confusion: IntArray, level: float) -> EstimatedShares | None:
+def estimate_shares(mixes: Mixes, level: float) -> EstimatedShares | None:
     """Return the class shares that traffic has, with their box; None if no shares explain it under label shift.
 
-    The box does not hold the shares, or there is none, with probability `level` at most, if the points are independent
-    and those of each class in traffic are like those of the calibration data.
+    The box does not hold the shares, or there is none, with probability `level` at most, if points of each class in
+    traffic are like those of the calibration data.
 
     Args:
-        traffic: (C,) int64, the points of traffic by predicted class; some.
-        confusion: (C, C) int64, those of the calibration data by predicted and by true class; some of each true one.
+        mixes: What is known of traffic, of which there is some, and of the calibration data.
         level: In (0, 1).
     """
+    traffic, confusion = mixes.traffic, mixes.confusion
     class_count = len(traffic)
     # With two classes, the intervals of one predicted class are those of the other.
     one = level / (2 * (1 if class_count == 2 else class_count) * (1 + class_count))
-    (low, high), (each_low, each_high) = mix_intervals(traffic, confusion, one)
-    inverse = np.linalg.pinv(confusion / confusion.sum(axis=0))
+    (low, high), (each_low, each_high) = mixes.intervals(one)
+    inverse = np.linalg.pinv(confusion / np.maximum(confusion.sum(axis=0), 1))
     of_true = [(each_low[:, y], each_high[:, y]) for y in range(class_count)]
-    mixes = -largest_mean(-inverse, low, high), largest_mean(inverse, low, high)
+    sums = -largest_mean(-inverse, low, high), largest_mean(inverse, low, high)
     parts = (
         np.stack([-largest_mean(-inverse, *bounds) for bounds in of_true], axis=1),
         np.stack([largest_mean(inverse, *bounds) for bounds in of_true], axis=1),
     )
     least, most = np.zeros(class_count), np.ones(class_count)
     for _ in range(ROUNDS):
-        for part, mix in ((parts[0], mixes[1]), (-parts[1], -mixes[0])):
+        for part, mix in ((parts[0], sums[1]), (-parts[1], -sums[0])):
             of_least, of_most = _bounds(part, mix, least, most)
             least, most = np.maximum(least, of_least), np.minimum(most, of_most)
             if (least > most).any() or not least.sum() <= 1 <= most.sum():
@@ -70,7 +70,7 @@ def foretell_shares(declared: ClassShares | EstimatedShares, confusion: IntArray
     if isinstance(declared, ClassShares):
         return declared
     traffic = np.array(declared.traffic)
-    found = estimate_shares(traffic, confusion, declared.level)
+    found = estimate_shares(Mixes(traffic, confusion), declared.level)
     if found is not None and all(found.least):
         return found
     predicted = tuple(((traffic + 1) / (traffic + 1).sum()).tolist())

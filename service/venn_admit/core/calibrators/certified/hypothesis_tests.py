@@ -9,6 +9,9 @@ The betting test is a game against the hypothesis, valid in finite samples. Sour
 *Estimating means of bounded random variables by betting*; Browne (1999), *Reaching goals by a deadline: digital options
 and continuous-time active portfolio management*; Ramdas & Manole (2023), *Randomized and exchangeable improvements of
 Markov's, Chebyshev's and Chernoff's inequalities*.
+
+Under class shares of traffic, what errors cost is only bounded, by labels that are tested. Then the stakes come from
+costs that were foretold: wealth falls as costs rise, so that it is at most what it would be under the true ones.
 """
 
 import math
@@ -43,6 +46,7 @@ def class_p_values(
     level: float,
     test: DocumentTest,
     generator: np.random.Generator,
+    foretold: FloatArray | None = None,
 ) -> FloatArray:
     """Return the p-value of each class for documents of several points: small if the promise holds for it.
 
@@ -50,10 +54,13 @@ def class_p_values(
     cost more than alpha has 0.
 
     Args:
-        known: (documents of `knn`, h) float64, the excess of the proposing documents.
+        known: (documents of `knn`, h) float64, the excess of the proposing documents; in parts of its bound if
+            `foretold` is given.
         bound: (h,) float64, M times what one point exceeds alpha by at most.
         generator: Seeded by the content of the evidence; every call must get one in the same state, so that all
             policies are tested with the same order of documents and the same uniform number.
+        foretold: (documents, h) float64 in parts of its bound, the excess at costs that do not rest on the evidence,
+            if what errors cost does; else None.
 
     Returns:
         (h,) float64 in [0, 1].
@@ -67,7 +74,11 @@ def class_p_values(
         p_values = np.array([0.5 * math.erfc(-value / math.sqrt(2)) for value in standardised])
     else:
         order = generator.permutation(len(excess))
-        p_values = betting_p_values(excess[order], bound, known, level=level, uniform=1.0 - generator.random())
+        uniform = 1.0 - generator.random()
+        if foretold is None:
+            p_values = betting_p_values(excess[order], bound, known, level=level, uniform=uniform)
+        else:
+            p_values = staked_p_values(excess[order] / bound, stakes_of(foretold[order], known, level), uniform)
     return np.where(nothing, 1.0, np.where(ranges.most <= alpha, 0.0, p_values))
 
 
@@ -198,6 +209,51 @@ def betting_p_values(
     """
     (found,) = p_values_of_bets([Bets(differences, bound, known, uniform)], level=level)
     return found
+
+
+def stakes_of(foretold: FloatArray, known: FloatArray, level: float) -> FloatArray:
+    """Return the parts of the wealth that are staked before each document in games that `staked_p_values` is of.
+
+    With a stake of u / sqrt(n v), n documents of the variance v lead to 1 / level soonest if u^2 / 2 = log(1 / level).
+
+    Args:
+        foretold: (n, h) float64 of at most 1, in the order of the game, which say v together with `known`.
+        known: (m, h) float64, the same of other documents.
+
+    Returns:
+        (n, h) float64 in [0, 1]; each rests on the documents before alone.
+    """
+    count = len(foretold)
+    step = math.ceil(count / LARGEST_STEP_COUNT)
+    spread = _spread(foretold, known, np.ones(foretold.shape[1]), step)
+    left = count - step * np.arange(len(spread))[:, np.newaxis]
+    stakes = np.minimum(math.sqrt(-2 * math.log(level)) / (spread * np.sqrt(count / left)), 1.0)
+    return np.repeat(stakes, step, axis=0)[:count]
+
+
+def staked_p_values(differences: FloatArray, stakes: FloatArray, uniform: float) -> FloatArray:
+    """Test, as `betting_p_values` does, hypotheses that means are at least 0, in games with given stakes.
+
+    No p-value falls if a difference grows. So they are valid too for bounds from above of the differences that the
+    hypotheses are about, whatever these bounds rest on.
+
+    Args:
+        differences: (n, h) float64 of at most 1.
+        stakes: (n, h) float64 in [0, 1], each fixed by the documents before.
+
+    Returns:
+        (h,) float64 in [0, 1].
+
+    Examples:
+        >>> staked_p_values(np.array([[-1.0], [-1.0], [-1.0], [1.0]]), np.full((4, 1), 0.5), 1.0)
+        array([0.2962963])
+    """
+    with np.errstate(divide="ignore"):  # of the logarithm of nothing
+        wealth = np.cumsum(np.log(np.maximum(1 - stakes * differences, 0.0)), axis=0)
+    end = wealth[-1]
+    at_end = np.where(end >= 0, uniform * np.exp(-np.maximum(end, 0.0)), 1.0)
+    p_values: FloatArray = np.minimum(np.exp(-np.maximum(wealth.max(axis=0), 0.0)), at_end)
+    return p_values
 
 
 @dataclass(frozen=True, slots=True, eq=False)

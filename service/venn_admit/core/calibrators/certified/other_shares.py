@@ -20,7 +20,7 @@ from decimal import Decimal
 import numpy as np
 
 from venn_admit.core.calibrators.certified.binomial_bounds import least_probabilities
-from venn_admit.core.calibrators.certified.shares import confusion_counts
+from venn_admit.core.calibrators.certified.mixes import confusion_counts
 from venn_admit.core.calibrators.class_shares import check_share_count
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError

@@ -12,144 +12,120 @@ These bounds rest on the labels that are tested, so that no bet of a game may kn
 instead, binomial ones or Hoeffding's, which grow with what errors cost: if none costs less than it does under the true
 shares, the test holds wherever q lies in its box.
 
+Points of one document may depend on each other. p_y is then how many points of class y a document has on average, over
+that of all classes, and w_y counts each point of a document. The bounds of p_c / p_y are those of a ratio of two means
+over documents, and the tests are games whose stakes come from costs that were foretold without these labels: the more
+errors cost, the less is won, so that the bounds may rest on the labels that are tested.
+
 Sources: Podkopaev & Ramdas (2021), *Distribution-free uncertainty quantification for classification under label
 shift*; Si, Park, Lee, Dobriban & Bastani (2024), *PAC prediction sets under label shift*.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from venn_admit.core.calibrators.certified.binomial_bounds import intervals, least_probabilities
+from venn_admit.core.calibrators.certified.binomial_bounds import least_probabilities
+from venn_admit.core.calibrators.certified.document_bounds import counted_as, document_counts, largest_ratios
+from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.types import FloatArray, IntArray
-from venn_admit.errors import InvalidInputError
 
 SHARES_PART = 0.1
 """The part of 1 - confidence that the bounds of the calibration data's own shares have."""
-DEPARTURE_LEVEL = 0.01
-"""How likely it is at most that traffic with the declared class shares is taken for other traffic."""
 
 
-def costs_under_shares(
-    loss: FloatArray, counts: IntArray, declared: ClassShares | EstimatedShares, *, alpha: float, level: float
+def point_ratios(counts: IntArray, level: float) -> FloatArray:
+    """Return bounds from above of the ratios of class shares, by independent points.
+
+    Args:
+        counts: (C,) int64 > 0, how many of the points are of each class.
+        level: The probability that one of the bounds does not hold is this at most.
+
+    Returns:
+        (C, C) float64, at [y, c] that of p_c / p_y; 1 on the diagonal.
+    """
+    of_class = np.broadcast_to(counts[:, np.newaxis], (len(counts), len(counts)))
+    pairs = len(counts) * (len(counts) - 1)
+    least = least_probabilities(of_class.ravel(), (of_class + of_class.T).ravel(), level / pairs)
+    ratios = ((1 - least) / least).reshape(of_class.shape)
+    np.fill_diagonal(ratios, 1.0)
+    return ratios
+
+
+def document_ratios(
+    evidence: CertificatePoints,
+    proposing: CertificatePoints,
+    class_count: int,
+    level: float,
+    generator: np.random.Generator,
+) -> FloatArray:
+    """Return bounds from above of the ratios of class shares, by documents whose points may depend on each other.
+
+    A document with more points than the largest proposing one counts as that one.
+
+    Args:
+        evidence: In canonical order, with points of each class.
+        proposing: In canonical order.
+        level: As in `point_ratios`.
+        generator: As `canonical` gives it.
+
+    Returns:
+        As `point_ratios`.
+    """
+    counts, known = (document_counts(points.document, points.label, class_count) for points in (evidence, proposing))
+    size = known.sum(axis=1).max()
+    counts = counted_as(counts, size)[generator.permutation(len(counts))]
+    uniform, each = 1.0 - generator.random(), level / (class_count * (class_count - 1))
+    ratios = np.ones((class_count, class_count))
+    for y in range(class_count):
+        parts = ((of, np.repeat(of[:, [y]], class_count, axis=1)) for of in (counts, known))
+        ratios[y] = largest_ratios(*parts, size=size, level=each, uniform=uniform)
+    np.fill_diagonal(ratios, 1.0)
+    return ratios
+
+
+def costs_of_points(
+    loss: FloatArray, shares: ClassShares | EstimatedShares, ratios: FloatArray, *, alpha: float
 ) -> FloatArray:
     """Return what predictions cost at most within their predicted class under declared shares.
 
     Args:
         loss: (C, C) float64, by true and by predicted class.
-        counts: (C,) int64, how many of some independent random points are of each class.
-        declared: The shares.
+        shares: The shares.
+        ratios: Bounds, as in `point_ratios`.
         alpha: The largest mean loss.
-        level: The probability that a bound of the calibration data's own shares does not hold.
 
     Returns:
         (C, C) float64, 0 on its diagonal.
-
-    Raises:
-        InvalidInputError: A class has no label.
     """
-    if not counts.all():
-        raise InvalidInputError(
-            "class_shares: expected labels of every class on mc and vp, by which the shares of the calibration data "
-            f"are bounded, got none of class {int(np.argmin(counts))}; label more points"
-        )
-    of_class = np.broadcast_to(counts[:, np.newaxis], loss.shape)
-    pairs = len(loss) * (len(loss) - 1)
-    least = least_probabilities(of_class.ravel(), (of_class + of_class.T).ravel(), level / pairs).reshape(loss.shape)
-    ratio = np.where(
-        loss > alpha,
-        np.divide.outer(declared.most, declared.least) * (1 - least) / least,
-        np.divide.outer(declared.least, declared.most) * least.T / (1 - least.T),
-    )
-    cost = alpha + ratio * (loss - alpha)
+    weight = _largest_weights(shares, ratios)
+    cost = alpha + np.where(loss > alpha, weight, 1 / weight.T) * (loss - alpha)
     return np.where(np.eye(len(loss), dtype=np.bool_), loss, np.maximum(cost, 0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Departure:
-    """A predicted class that traffic has in another share than the declared class shares allow.
+def costs_of_documents(
+    loss: FloatArray, shares: ClassShares | EstimatedShares, ratios: FloatArray, *, alpha: float
+) -> FloatArray:
+    """Return what predictions cost at most, as `costs_of_points` does, if the largest cost counts as a unit.
 
-    Attributes:
-        seen: Its share of traffic.
-        interval: What its share may be by this traffic.
-        allowed: What its share may be under the declared class shares.
+    In a game, what is staked is a part of the most that a point can cost beyond alpha. In that unit no point may cost
+    less than it does under the true shares. A right prediction gains least where the unit is largest, and an error
+    costs most, next to the dearest one of its predicted class, by the ratio of the weights of both.
     """
-
-    predicted: int
-    seen: float
-    interval: tuple[float, float]
-    allowed: tuple[float, float]
-
-
-def departures(traffic: IntArray, confusion: IntArray, declared: ClassShares) -> list[Departure]:
-    """Return the predicted classes whose share of traffic no declared class shares explain.
-
-    If points of each class are like those of the calibration data and the class shares lie in their box, there is one
-    with probability `DEPARTURE_LEVEL` at most.
-
-    Args:
-        traffic: (C,) int64, the points of traffic, one of each document, by predicted class.
-        confusion: (C, C) int64, those of the calibration data, by predicted and by true class; some of each true one.
-        declared: The shares.
-    """
-    class_count, total = len(traffic), int(traffic.sum())
-    if not total:
-        return []
-    level = DEPARTURE_LEVEL / (2 * class_count * (1 + class_count))
-    (low, high), (each_low, each_high) = mix_intervals(traffic, confusion, level)
-    box = np.array(declared.least), np.array(declared.most)
-    least, most = -largest_mean(-each_low, *box), largest_mean(each_high, *box)
-    return [
-        Departure(of, int(traffic[of]) / total, (float(low[of]), float(high[of])), (float(least[of]), float(most[of])))
-        for of in np.flatnonzero((low > most) | (high < least)).tolist()
-    ]
-
-
-def confusion_counts(predicted: IntArray, label: IntArray, class_count: int) -> IntArray:
-    """Return how many points are of each predicted and true class.
-
-    Returns:
-        (C, C) int64, by predicted and by true class.
-    """
-    return np.bincount(predicted * class_count + label, minlength=class_count**2).reshape(class_count, class_count)
-
-
-def mix_intervals(
-    traffic: IntArray, confusion: IntArray, level: float
-) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-    """Return exact bounds, each of which fails with probability `level` at most.
-
-    Args:
-        traffic: (C,) int64, the points of traffic by predicted class; some.
-        confusion: (C, C) int64, those of the calibration data by predicted and by true class; some of each true one.
-
-    Returns:
-        The lower and the upper ones of the share of each predicted class in traffic, (C,) float64 each, and of the
-        share of each predicted class among the points of each true one, (C, C) float64 each.
-    """
-    count = len(traffic)
-    low, high = intervals(confusion.ravel(), np.tile(confusion.sum(axis=0), count), level)
-    return intervals(traffic, np.full(count, traffic.sum()), level), (
-        low.reshape(count, count),
-        high.reshape(count, count),
-    )
-
-
-def largest_mean(values: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
-    """Return the largest means of values under shares within a box that sum to 1.
-
-    Args:
-        values: (n, C) float64.
-        least: (C,) float64, which sum to 1 at most.
-        most: (C,) float64, which sum to 1 at least.
-
-    Returns:
-        (n,) float64.
-    """
-    order = np.argsort(-values, axis=1)
-    width = (most - least)[order]
-    before = np.cumsum(width, axis=1) - width
-    taken = np.clip(1 - least.sum() - before, 0.0, width)
-    found: FloatArray = values @ least + (taken * np.take_along_axis(values, order, axis=1)).sum(axis=1)
+    weight, excess = _largest_weights(shares, ratios), loss - alpha
+    found = costs_of_points(loss, shares, ratios, alpha=alpha)
+    for c in range(len(loss)):
+        dear = np.flatnonzero(excess[:, c] > 0)
+        if dear.size:
+            unit = (weight[dear, c] * excess[dear, c]).max()
+            of_dear = excess[:, [c]] / excess[dear, c]  # (C, dear)
+            parts = np.where(of_dear > 0, of_dear * weight[:, dear], of_dear / weight[dear].T)
+            found[:, c] = np.maximum(alpha + unit * np.where(excess[:, c] > 0, parts.min(axis=1), parts.max(axis=1)), 0)
+            found[c, c] = loss[c, c]
     return found
+
+
+def _largest_weights(shares: ClassShares | EstimatedShares, ratios: FloatArray) -> FloatArray:
+    """At [y, c], the largest w_y / w_c, (C, C) float64; 1 on the diagonal."""
+    weights: FloatArray = np.divide.outer(shares.most, shares.least) * ratios
+    np.fill_diagonal(weights, 1.0)
+    return weights

@@ -36,6 +36,7 @@ class ChainSetting:
     """What all policies of a certificate are tested under.
 
     Attributes:
+        foretold: What errors cost as the proposing points foretell it, which does not rest on the evidence.
         seed: Drawn from the content of the evidence: every policy is tested with the same order of its documents and
             the same uniform number.
     """
@@ -43,10 +44,16 @@ class ChainSetting:
     proposing: CertificatePoints
     evidence: CertificatePoints
     losses: Losses
+    foretold: Losses
     alpha: float
     test: DocumentTest
     shown: Evidence
     seed: int
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether class shares of traffic were declared or estimated."""
+        return self.losses.declared is not None
 
     def ranges(self, order: Order) -> LossRanges:
         """What a point of each class can cost that an order is tested for."""
@@ -111,16 +118,17 @@ def run_chains(orders: list[Order], setting: ChainSetting, level: float) -> list
 def _results(order: Order, setting: ChainSetting, level: float) -> Iterator[tuple[int, tuple[ClassResult, ...]]]:
     """Yield the points that each policy admits, and the results of the classes that it is tested for."""
     # Declared costs rest on the labels of the evidence, which no bet of a game may know beforehand.
-    is_declared = setting.losses.declared is not None
-    if setting.shown.single_points and (is_declared or setting.ranges(order).are_single):
+    if setting.shown.single_points and (setting.is_declared or setting.ranges(order).are_single):
         for tally in tallies(setting.evidence, order, setting.losses, by_document=False):
             yield tally.total, _of_points(order, tally, setting, level)
         return
-    both = (tallies(points, order, setting.losses) for points in (setting.evidence, setting.proposing))
-    pairs = zip(*both, strict=True)
+    of_all = [(setting.evidence, setting.losses), (setting.proposing, setting.foretold)]
+    if setting.is_declared:
+        of_all.append((setting.evidence, setting.foretold))
+    steps = zip(*(tallies(points, order, losses) for points, losses in of_all), strict=True)
     together = max(1, min(MOST_TOGETHER, TOGETHER_BYTES // (8 * setting.shown.documents * len(order.columns))))
-    while batch := list(islice(pairs, together)):
-        for (tally, _), results in zip(batch, _of_documents(order, batch, setting, level), strict=True):
+    while batch := list(islice(steps, together)):
+        for (tally, *_), results in zip(batch, _of_documents(order, batch, setting, level), strict=True):
             yield tally.total, results
 
 
@@ -244,34 +252,44 @@ def _single_p_value(costly: int, admitted: int, value: float, alpha: float) -> f
 
 
 def _of_documents(
-    order: Order, batch: list[tuple[PolicyTally, PolicyTally]], setting: ChainSetting, level: float
+    order: Order, batch: list[tuple[PolicyTally, ...]], setting: ChainSetting, level: float
 ) -> Iterator[tuple[ClassResult, ...]]:
-    """The results of some policies; those of many classes side by side take little longer than of one."""
+    """The results of some policies; those of many classes side by side take little longer than of one.
+
+    batch: For each policy its tally of the evidence, that of the proposing points and, if class shares of traffic were
+        declared or estimated, that of the evidence at foretold costs.
+    """
     alpha, width = setting.alpha, len(order.columns)
-    admitted, loss = (
-        np.concatenate([getattr(of_evidence, name) for of_evidence, _ in batch], axis=1)
+    admitted, loss, known_admitted, known_loss, *at_foretold_costs = (
+        np.concatenate([getattr(tally, name) for tally in of_policies], axis=1)
+        for of_policies in zip(*batch, strict=True)
         for name in ("admitted", "loss")
     )
-    known_admitted, known_loss = (
-        np.concatenate([getattr(of_known, name) for _, of_known in batch], axis=1) for name in ("admitted", "loss")
-    )
-    ranges = setting.ranges(replace(order, columns=order.columns * len(batch)))
+    columns = order.columns * len(batch)
+    ranges = setting.ranges(replace(order, columns=columns))
     most = np.maximum(known_admitted.max(axis=0), 1)
     excess, bound = document_excess(admitted, loss, most, alpha), ranges.largest_excess(alpha) * most
+    known, foretold = document_excess(known_admitted, known_loss, most, alpha), None
+    if at_foretold_costs:
+        _, foretold_loss = at_foretold_costs
+        known_bound = setting.foretold.ranges(columns, setting.evidence).largest_excess(alpha) * most
+        known /= known_bound
+        foretold = document_excess(admitted, foretold_loss, most, alpha) / known_bound
     p_values = class_p_values(
         excess,
         admitted,
-        known=document_excess(known_admitted, known_loss, most, alpha),
+        known=known,
         bound=bound,
         ranges=ranges,
         alpha=alpha,
         level=level,
         test=setting.test,
         generator=np.random.default_rng(setting.seed),
+        foretold=foretold,
     )
     deviation = np.std(excess, axis=0, ddof=1)
     boundary = boundary_deviation(excess, admitted, ranges, alpha)
-    for start, (tally, _) in zip(range(0, width * len(batch), width), batch, strict=True):
+    for start, (tally, *_) in zip(range(0, width * len(batch), width), batch, strict=True):
         of_policy = slice(start, start + width)
         yield _class_results(
             order,

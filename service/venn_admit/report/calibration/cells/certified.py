@@ -112,7 +112,7 @@ def shares_text(declared: ClassShares | EstimatedShares) -> str:
     if isinstance(declared, EstimatedShares):
         ends = zip(declared.least, declared.most, strict=True)
         shares = listed_text([f"{least:.3f} to {most:.3f}" for least, most in ends])
-        of = f"{declared.documents:,} points of recent traffic"
+        of = f"{declared.points:,} points of recent traffic"
         return f"with the class shares {shares}, as {of} have them, {alike}"
     within = f", each within {declared.within}" if declared.within else ""
     return f"with the class shares {listed_text(list(map(str, declared.shares)))}{within}, {alike}"
