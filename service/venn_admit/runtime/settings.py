@@ -109,7 +109,7 @@ class Settings:
         expected="redis://host:port/number or amqp://user:password@host:port//",
         is_secret=True,
     )
-    chunk_rows: int = setting("Rows of a job that one worker claims at a time, at most.", 2048, ge=1)
+    chunk_rows: int = setting("Rows of a job that one worker claims at a time.", 2048, ge=1)
     lease_seconds: int = setting(
         "Seconds for which a worker claims a chunk; it renews the claim while it lives. After that, another worker "
         "may claim the chunk.",

@@ -413,17 +413,6 @@ class TestErrors:
 
 
 class TestSizeAndOrder:
-    @pytest.mark.parametrize(("workers", "sizes"), [(0, [60, 60, 40]), (2, [40, 40, 40, 40]), (64, [30] * 5 + [10])])
-    def test_let_live_workers_end_together(
-        self, edge: Bench, monkeypatch: pytest.MonkeyPatch, workers: int, sizes: list[int]
-    ) -> None:
-        """Unless chunks would be of less than half as many rows."""
-        monkeypatch.setattr(jobs, "live_workers", lambda _: workers)
-        job_id = request(edge)
-        cut = edge.rows("SELECT first_row, end_row FROM job_chunk WHERE job_id = :id ORDER BY ordinal", id=job_id)
-        assert [row.end_row - row.first_row for row in cut] == sizes
-        assert [row.first_row for row in cut[1:]] == [row.end_row for row in cut[:-1]]
-
     def test_do_not_show_in_decisions_on_real_data(self, few_reviews: Bench) -> None:
         expected = self.scored(few_reviews, chunk_rows=2048)
         assert len(expected["decision"]) == 488

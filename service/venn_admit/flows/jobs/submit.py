@@ -80,7 +80,7 @@ class Submission:
             classifier,
             kind=kind,
             exemplar_ids=exemplar_ids,
-            chunk_rows=self._chunk_rows(len(exemplar_ids)),
+            chunk_rows=self.workspace.chunk_rows,
             knn_parameters_id=knn_parameters_id,
             completes_neighbours=completes_neighbours,
             calibration_id=calibration_id,
@@ -92,23 +92,6 @@ class Submission:
         if len(exemplar_ids) or last_ids is not None:
             self.unsent.append(job_id)
         return job_id
-
-    def _chunk_rows(self, row_count: int) -> int:
-        most = self.workspace.chunk_rows
-        return most if row_count <= most else even_rows(row_count, most, jobs.live_workers(self.connection))
-
-
-def even_rows(row_count: int, most: int, workers: int) -> int:
-    """Return how many rows chunks of a job have: fewer than `most`, down to half, if all workers end together then.
-
-    >>> even_rows(10_000, 2048, 2), even_rows(10_000, 2048, 1), even_rows(10_000, 2048, 100)
-    (1667, 2048, 1024)
-    """
-    if workers < 2:
-        return most
-    chunks = -(-row_count // most)
-    in_whole_rounds = -(-chunks // workers) * workers
-    return max(-(-row_count // in_whole_rounds), -(-most // 2))
 
 
 @contextmanager
