@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from tests.flows.recalibration import EDGE, Computing, give, more
 from tests.running import Bench
+from venn_admit.core.monitoring.history import PointChanges
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.data.export import Export
@@ -14,7 +16,9 @@ from venn_admit.flows.data.settings import retire
 from venn_admit.methods.venn_admit.make import MadeByAdmit, make_again
 from venn_admit.store.calibrations import point_changes
 from venn_admit.store.calibrations.calibration_points import ChangedRows
+from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.decisions import reports
 from venn_admit.store.exemplars import approximations, classifiers
 
 LEDGER = "SELECT count(*) FROM point_change"
@@ -101,6 +105,25 @@ def test_if_a_snapshot_is_withheld_its_view_is_not_that_of_the_open_points(edge:
     assert step.calibrated is not None
     assert step.calibrated.withheld is not None
     assert changed(edge) is None
+
+
+def test_that_nothing_changed_is_known_without_a_look_at_the_points(
+    edge: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[PointChanges] = []
+    compare = reports.snapshot_changes
+
+    def noted(connection: Connection, calibration: Calibration) -> PointChanges:
+        looks.append(compare(connection, calibration))
+        return looks[-1]
+
+    monkeypatch.setattr(reports, "snapshot_changes", noted)
+    assert recalibrate(edge.workspace(), "edge", shell=Computing(edge)) == []
+    assert looks == []
+    with transaction(edge.engine) as connection:
+        connection.exec_driver_sql("UPDATE snapshot_view SET identity = 'another server'")
+    assert recalibrate(edge.workspace(), "edge", shell=Computing(edge)) == []
+    assert [found.total for found in looks] == [0]
 
 
 def test_what_ends_after_the_snapshot_took_its_view_is_left_to_the_next(edge: Bench) -> None:

@@ -1,6 +1,6 @@
 """Recalibration by requests: labels and data that arrive accumulate, and each calibrator is kept current."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import itemgetter
@@ -25,7 +25,7 @@ from venn_admit.flows.keys.keys import Asker, asked_by
 from venn_admit.flows.shell import Shell
 from venn_admit.logger import log
 from venn_admit.store.access.audit import Origin
-from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.store.calibrations import calibrations, calibrators, point_changes
 from venn_admit.store.database.engine import connect, consistent_view, transaction
 from venn_admit.store.decisions import reports
 from venn_admit.store.exemplars import classifiers, generations
@@ -102,16 +102,15 @@ def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationReques
     name: of a classifier, for all its generations, because labels reach each of them; or of one generation.
     """
     with transaction(engine) as connection:
-        ids: list[int | None] = [None]
+        of: Sequence[Classifier | None] = [None]
         if name is not None:
             named = classifiers.by_name(connection, name)
             is_shared = named.name == named.shared_name == name
-            ids = [one.id for one in (generations.of_same(connection, named) if is_shared else [named])]
+            of = generations.of_same(connection, named) if is_shared else [named]
         # Requests are locked after classifiers, as everywhere.
-        for classifier_id in ids:
-            recalibrations.take_in_waiting(
-                connection, None if classifier_id is None else classifiers.by_id(connection, classifier_id)
-            )
+        for classifier in of:
+            recalibrations.take_in_waiting(connection, classifier)
+    ids = [None if classifier is None else classifier.id for classifier in of]
     with consistent_view(engine) as view:
         found = [one for one in classifiers.every(view) if name is None or one.id in ids]
         behind = [(setting, one, reason) for one in found for setting, reason in _behind(view, one)]
@@ -140,7 +139,9 @@ def _behind(view: Connection, classifier: Classifier) -> Iterator[tuple[int, str
         calibration = calibrations.by_id(view, classifier, setting.calibration_id)
         if reports.snapshot_origin(view, calibration).parameters_are_current is False:
             yield setting.id, recalibrations.NEW_PARAMETERS
-        elif reports.snapshot_changes(view, calibration).total:
+        elif not point_changes.is_as_it_was(view, classifier, calibration) and (
+            reports.snapshot_changes(view, calibration).total
+        ):
             yield setting.id, recalibrations.LABELS
 
 

@@ -5,11 +5,13 @@ it did not see is told exactly, in whatever order transactions end.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from venn_admit.core.types import IntArray
+from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import database_identity
 from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -44,17 +46,22 @@ def changed_points(
     Some of them may be gone, or be as they were. None if it may be any: there is no such view, it is of other
     parameters or of the server that the database was copied from, or a single statement changed many.
     """
-    parameters = {
-        "calibrator_id": calibrator_id,
-        "knn_parameters_id": knn_parameters_id,
-        "identity": database_identity(connection),
-    }
-    view = execute(connection, "point_changes.view_of_open_points", **parameters).one_or_none()
-    if view is None:
-        return None
-    found = execute(connection, "point_changes.changed_since", classifier_id=classifier.id, **view._mapping)
-    ids = found.scalars().all()
-    return None if None in ids else np.sort(np.array(ids, dtype=np.int64))
+    view = _view_of_open_points(connection, calibrator_id, knn_parameters_id)
+    return None if view is None else _changed_since(connection, classifier, view)
+
+
+def is_as_it_was(connection: Connection, classifier: Classifier, calibration: Calibration) -> bool:
+    """Whether it is certain, without a look at the points, that another snapshot would be of the same ones.
+
+    It is not if this is not the newest snapshot, or if there is no view of its points.
+    """
+    if calibration.knn_parameters_id is None:
+        return False
+    view = _view_of_open_points(connection, calibration.calibrator_id, calibration.knn_parameters_id)
+    if view is None or view.number != calibration.number:
+        return False
+    changed = _changed_since(connection, classifier, view)
+    return changed is not None and not len(changed)
 
 
 def add_view(
@@ -78,6 +85,22 @@ def add_view(
     if len(left_out):
         ids: list[int | None] = [None] if len(left_out) > _MOST_NAMED else list(left_out.tolist())
         execute(connection, "point_changes.add_changes", classifier_id=classifier.id, exemplar_ids=ids)
+
+
+def _view_of_open_points(connection: Connection, calibrator_id: int, knn_parameters_id: int) -> Row[Any] | None:
+    parameters = {
+        "calibrator_id": calibrator_id,
+        "knn_parameters_id": knn_parameters_id,
+        "identity": database_identity(connection),
+    }
+    return execute(connection, "point_changes.view_of_open_points", **parameters).one_or_none()
+
+
+def _changed_since(connection: Connection, classifier: Classifier, view: Row[Any]) -> IntArray | None:
+    of_view = {"seen": view.seen, "last_exemplar_id": view.last_exemplar_id}
+    found = execute(connection, "point_changes.changed_since", classifier_id=classifier.id, **of_view)
+    ids = found.scalars().all()
+    return None if None in ids else np.sort(np.array(ids, dtype=np.int64))
 
 
 def forget_seen(guard: Connection, classifier: Classifier) -> None:

@@ -21,7 +21,8 @@ CROSS JOIN
 -- What the open points of a calibrator were computed from; no row if that is unknown, or if something else holds now.
 SELECT
     snapshot.seen,
-    snapshot.last_exemplar_id
+    snapshot.last_exemplar_id,
+    snapshot.number
 FROM snapshot_view AS snapshot
 INNER JOIN calibrator ON snapshot.calibrator_id = calibrator.id
 WHERE
