@@ -28,7 +28,7 @@ _STATES = {"retired": "retired", "withheld": "not in use"}
 
 
 @dataclass(frozen=True, slots=True)
-class Deciding:
+class HowDecided:
     """How points of the reference are decided on in a report, as parts of a sentence.
 
     by: what decides. apart: how, though the calibration rests on them. on_map: the same for the partition map.
@@ -59,7 +59,7 @@ class MethodPart(Protocol):
         """The split of the calibration data that recent traffic is compared with."""
 
     @property
-    def deciding(self) -> Deciding:
+    def deciding(self) -> HowDecided:
         """How its points are decided on."""
 
     @property

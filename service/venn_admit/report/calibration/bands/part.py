@@ -17,7 +17,7 @@ from venn_admit.report.calibration.bands.wording import (
     partitions_section,
     weights_text,
 )
-from venn_admit.report.calibration.report import CalibrationReport, Deciding
+from venn_admit.report.calibration.report import CalibrationReport, HowDecided
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable
 from venn_admit.report.wording import share_text
 from venn_admit_client.records import thresholds_text
@@ -53,9 +53,9 @@ class BandsPart(BandsContents):
         return self.admitted_of_vp
 
     @property
-    def deciding(self) -> Deciding:
+    def deciding(self) -> HowDecided:
         apart = "each point of vp is left out of its own category"
-        return Deciding("plain probabilities", apart, apart)
+        return HowDecided("plain probabilities", apart, apart)
 
     def settings_text(self) -> str:
         settings = self.settings

@@ -23,7 +23,7 @@ from venn_admit.report.calibration.cells.certified import (
 )
 from venn_admit.report.calibration.cells.wording import CellsContents, cells_section, lacking_text, score_section
 from venn_admit.report.calibration.common.history import chains_picture
-from venn_admit.report.calibration.report import CalibrationReport, Deciding
+from venn_admit.report.calibration.report import CalibrationReport, HowDecided
 from venn_admit.report.calibration.sections import Finding, Picture, Section
 from venn_admit.report.wording import share_text
 from venn_admit_client.records import thresholds_text
@@ -72,13 +72,13 @@ class CellsPart(CellsContents):
         return Reason.SCORE_BELOW_THRESHOLD if self.bounds_scores else Reason.PROBABILITY_BELOW_THRESHOLD
 
     @property
-    def deciding(self) -> Deciding:
+    def deciding(self) -> HowDecided:
         if self.is_uncertified:
-            return Deciding("the certificate", "no policy passed its tests", "no policy passed its tests")
+            return HowDecided("the certificate", "no policy passed its tests", "no policy passed its tests")
         if self.bounds_scores:
             apart = "its thresholds rest on points of mc too"
-            return Deciding("the policy", apart, apart)
-        return Deciding(
+            return HowDecided("the policy", apart, apart)
+        return HowDecided(
             "plain probabilities",
             "each point of mc is decided on by the bounds of the other folds",
             "by the bounds of the calibration itself, which rest on these very points",
