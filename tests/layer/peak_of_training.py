@@ -1,6 +1,5 @@
-"""`python -m tests.layer.peak_of_training STATES OUT MEMORY_BUDGET`: trains, and prints what memory that took.
+"""`python -m tests.layer.peak_of_training STATES OUT MEMORY_BUDGET`: trains, and prints by how many bytes it grew.
 
-Two numbers of bytes: the most that the process had at once, with all that it has loaded, and by how much it grew.
 Run as a program of its own: what others hold in memory, or have held, does not count.
 """
 
@@ -19,8 +18,7 @@ def main() -> None:
     forget_peak()
     before = memory("VmRSS")
     train(StateShards(Path(states)), settings, Path(out), progress=lambda _: None, memory_budget=int(memory_budget))
-    peak = memory("VmHWM")
-    sys.stdout.write(f"{peak} {peak - before}\n")
+    sys.stdout.write(f"{memory('VmHWM') - before}\n")
 
 
 if __name__ == "__main__":

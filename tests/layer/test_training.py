@@ -136,11 +136,12 @@ def test_memory_budget_does_not_change_the_result(
 def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
     """Each in a process of its own. Four times as many tokens are 44 MiB more in the files, and 88 MiB in float32.
 
-    Most of the whole is torch and what else is loaded.
+    What torch and all else that is loaded take does not count: just after it was installed, that may be three times as
+    much, since the system maps its files in larger pieces.
     """
     width, length, memory_budget = 384, 50, 16 << 20
     rng = np.random.default_rng(0)
-    totals, growths = [], []
+    growths = []
     for count in (400, 1600):
         folder = tmp_path / f"{count}"
         with ShardWriter(folder, kind="document", width=width, class_names=("a", "b"), encoder=ENCODER) as writer:
@@ -152,11 +153,9 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
             [sys.executable, "-m", "tests.layer.peak_of_training", *arguments],
             cwd=ROOT, capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS,
         )  # fmt: skip
-        total, growth = map(int, done.stdout.split())
-        totals.append(total)
-        growths.append(growth)
+        growths.append(int(done.stdout))
     assert growths[1] - growths[0] < 8 << 20
-    assert totals[1] < 1 << 30
+    assert growths[1] < 256 << 20
 
 
 @pytest.mark.processes
