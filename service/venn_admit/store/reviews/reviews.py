@@ -1,7 +1,7 @@
 """The queue for reviewers: it is filled, claims are taken, renewed and ended, and labels are kept."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
@@ -11,29 +11,27 @@ from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
-@contextmanager
-def pushing(engine: Engine, classifier: Classifier) -> Iterator[None]:
+def pushing(engine: Engine, classifier: Classifier) -> AbstractContextManager[None]:
     """Keep others from sending points of any generation of a classifier to a tool; no transaction is open meanwhile."""
-    with unlimited(engine) as connection:
-        execute(connection, "reviews.begin_push", first_id=classifier.first_id)
-        try:
-            yield
-        finally:
-            execute(connection, "reviews.end_push", first_id=classifier.first_id)
+    return _alone(engine, classifier, "reviews.begin_push", "reviews.end_push")
 
 
-@contextmanager
-def recording(engine: Engine, classifier: Classifier) -> Iterator[None]:
+def recording(engine: Engine, classifier: Classifier) -> AbstractContextManager[None]:
     """Keep others from recording labels of a file or a tool for any generation of a classifier, as `pushing` does.
 
     Requests over HTTP do not wait here, since they would hold the connections that the first one needs.
     """
+    return _alone(engine, classifier, "reviews.begin_recording", "reviews.end_recording")
+
+
+@contextmanager
+def _alone(engine: Engine, classifier: Classifier, begin: str, end: str) -> Iterator[None]:
     with unlimited(engine) as connection:
-        execute(connection, "reviews.begin_recording", first_id=classifier.first_id)
+        execute(connection, begin, first_id=classifier.first_id)
         try:
             yield
         finally:
-            execute(connection, "reviews.end_recording", first_id=classifier.first_id)
+            execute(connection, end, first_id=classifier.first_id)
 
 
 def fill(connection: Connection, classifier: Classifier, *, unless_within: float) -> bool:
