@@ -5,6 +5,8 @@ The checks raise ValueError, whose arguments are what was expected and what was 
 
 import csv
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from venn_admit.errors import InvalidInputError
 
@@ -17,6 +19,26 @@ PRINTABLE = f"^[^{_CONTROL}]*$"
 """Matches a text without control characters, which no terminal is to run and some clients cannot send."""
 STORABLE = r"^[^\x00]*$"
 """Matches a text that Postgres can store, if it can be encoded."""
+
+
+@contextmanager
+def refused_as(what: str) -> Iterator[None]:
+    """Raise InvalidInputError where a check fails.
+
+    Args:
+        what: What its message calls the value.
+
+    Examples:
+        >>> with refused_as("source"):
+        ...     check_source("")
+        Traceback (most recent call last):
+        venn_admit.errors.InvalidInputError: source: expected 1 to 200 characters, got 0
+    """
+    try:
+        yield
+    except ValueError as error:
+        expected, got = error.args
+        raise InvalidInputError(f"{what}: expected {expected}, got {got}") from None
 
 
 def check_new_id(value: str) -> None:

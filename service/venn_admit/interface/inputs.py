@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from venn_admit.core.names import check_source
+from venn_admit.core.names import check_source, refused_as
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_sources import LabelFile, LabelSource, LabelTable
 from venn_admit.files.records import Stated
@@ -85,11 +85,8 @@ def label_source(data: Any, *, name: str | None, memory_budget: int) -> LabelSou
 
 def _checked(source: str | None) -> str | None:
     if source is not None:
-        try:
+        with refused_as("source"):
             check_source(source)
-        except ValueError as error:
-            expected, got = error.args
-            raise InvalidInputError(f"source: expected {expected}, got {got}") from None
     return source
 
 

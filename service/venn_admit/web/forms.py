@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
-from venn_admit.core.names import check_text
+from venn_admit.core.names import check_text, refused_as
 from venn_admit.errors import InvalidInputError
 from venn_admit.http.bodies import apart
 from venn_admit.http.problems import Refused
@@ -82,11 +82,8 @@ def required(form: Mapping[str, str], field: str, *, stripped: bool = True) -> s
     found = found.strip() if stripped else found
     if not found.strip():
         raise InvalidInputError(f"{field}: expected a value, got none; fill it in")
-    try:
+    with refused_as(field):
         check_text(found)
-    except ValueError as error:
-        expected, got = error.args
-        raise InvalidInputError(f"{field}: expected {expected}, got {got}") from None
     return found
 
 

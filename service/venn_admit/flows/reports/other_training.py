@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.budget import block_rows
+from venn_admit.core.names import refused_as
 from venn_admit.core.neighbours.search import neighbours_without
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import Approximation, IntArray, Neighbours, Support, join_approximations
@@ -140,11 +141,8 @@ def other_training(
 
 
 def _class_number(classes: ClassNumbers, external_id: str, label: object) -> int:
-    try:
+    with refused_as(f"relabel {external_id!r}"):
         return classes.of(label)
-    except ValueError as error:
-        expected, got = error.args
-        raise InvalidInputError(f"relabel {external_id!r}: expected {expected}, got {got}") from None
 
 
 def other_views(workspace: Workspace, connection: Connection, asked: OtherTraining) -> Replacements:

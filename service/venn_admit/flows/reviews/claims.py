@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.core.names import NAME_LENGTH_LIMIT, check_stored_id, is_title
+from venn_admit.core.names import NAME_LENGTH_LIMIT, check_stored_id, is_title, refused_as
 from venn_admit.core.reasons import Reason
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.reviews.possible import possible_classes
@@ -146,10 +146,8 @@ def check_reviewer(reviewer: str) -> None:
 def check_ids(external_ids: Iterable[str]) -> None:
     """Raise InvalidInputError unless points may have these ids."""
     for external_id in external_ids:
-        try:
+        with refused_as("ids"):
             check_stored_id(external_id)
-        except ValueError as error:
-            raise InvalidInputError(f"ids: expected {error.args[0]}, got {error.args[1]}") from None
 
 
 def _check_lease(seconds: float) -> None:
