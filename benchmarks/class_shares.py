@@ -82,7 +82,7 @@ def measure(
     divisions: Annotated[int, typer.Option(min=1, help="Divisions of the points.")] = 20,
 ) -> None:
     """Print what is admitted, and how often it falls short, by the shares of the classes in traffic."""
-    task = read_task(folder)
+    task = read_task(folder, (ClassKind.PREDICTED,))
     of = f"{documents:,} documents" if documents else f"{labels:,} labels, as many of each class"
     table = Table(title=f"{of}; {divisions} divisions")
     for heading in ("shares of the classes", *WAYS):

@@ -9,8 +9,9 @@ propose, a tenth of the number that there are. With the later ones, in their ord
 - the fixed certificate is made once with all documents so far, and looks at them a single time;
 - with audits, the points that count are drawn: of what stands so far, some of what it admits, and more of the rest.
 
-The best thresholds are the most liberal ones of which at least 1 - alpha is right. What is admitted is compared with
-what they admit. Labels are those within which some part of the streams has come so far.
+The best thresholds are the most liberal ones of which at least 1 - alpha is right; with `--certify predicted,true`
+those that admit most while that holds of every class of both kinds. What is admitted is compared with what they admit.
+Labels are those within which some part of the streams has come so far.
 """
 
 from collections.abc import Iterator
@@ -43,6 +44,8 @@ AUDITED = {"drawn, .1 of admitted, all rejected": (0.1, 1.0), "drawn, .1 of admi
 AUDITED_TIMES = 4
 """As many times the points come if those that count are drawn."""
 PROPOSING, LEAST_POINTS = 10, 40
+GRID = 250_000
+"""Thresholds that must hold together are chosen among about this many combinations."""
 STEPS = 4
 """Looks in each doubling of the documents."""
 Thresholds = tuple[float | None, ...]
@@ -52,12 +55,13 @@ Thresholds = tuple[float | None, ...]
 class Task:
     """All points of a task under the network's score.
 
-    points: by documents. starts: (documents + 1,) the first point of each, and their end.
+    points: by documents. starts: (documents + 1,) the first point of each, and their end. kinds: what is certified.
     """
 
     points: CertificatePoints
     starts: IntArray
     class_count: int
+    kinds: tuple[ClassKind, ...]
 
     def stream(self, rng: np.random.Generator, documents: int) -> CertificatePoints:
         """Return documents drawn with replacement, numbered in their order."""
@@ -78,6 +82,8 @@ class Task:
     @cached_property
     def best(self) -> float:
         """The share that the best thresholds admit."""
+        if ClassKind.TRUE in self.kinds:
+            return self._best_together
         admitted = 0
         for number in range(self.class_count):
             rows = np.flatnonzero(self.points.predicted == number)
@@ -89,23 +95,43 @@ class Task:
             admitted += int(np.flatnonzero(good)[-1]) + 1 if good.any() else 0
         return admitted / len(self.points.score)
 
+    @cached_property
+    def _best_together(self) -> float:
+        """The same, if every class of every kind limits all thresholds: the best of a grid of them."""
+        size, share = round(GRID ** (1 / self.class_count)), float(1 - ALPHA)
+        counts = []
+        for number in range(self.class_count):
+            rows = np.flatnonzero(self.points.predicted == number)
+            rows = rows[np.argsort(-self.points.score[rows], kind="stable")]
+            labels = np.cumsum(self.points.label[rows][:, np.newaxis] == np.arange(self.class_count), axis=0)
+            counts.append(labels[np.linspace(0, len(rows) - 1, size, dtype=np.int64)])  # (size, C) by label
+        choices = np.stack(np.meshgrid(*[np.arange(size)] * self.class_count, indexing="ij"), axis=-1)
+        admitted = np.stack([of[choices[..., number]] for number, of in enumerate(counts)], axis=-2)  # predicted, label
+        right = np.diagonal(admitted, axis1=-2, axis2=-1)
+        limits = {ClassKind.PREDICTED: admitted.sum(axis=-1), ClassKind.TRUE: admitted.sum(axis=-2)}
+        good = np.all([(right >= share * limits[kind]).all(axis=-1) for kind in self.kinds], axis=0)
+        return float(admitted.sum(axis=(-2, -1))[good].max(initial=0) / len(self.points.score))
+
     def admitted(self, thresholds: Thresholds) -> tuple[float, bool]:
-        """Return the share that thresholds admit, and whether too little of it is right in some predicted class."""
+        """Return the share that thresholds admit, and whether too little of it is right in some class."""
         chosen = admit(self.points.score, self.points.predicted, Policy(thresholds), {})
-        of_class = np.bincount(self.points.predicted[chosen], minlength=self.class_count)
-        right = np.bincount(
-            self.points.predicted[chosen & (self.points.predicted == self.points.label)], minlength=self.class_count
-        )
-        return float(chosen.mean()), bool((right < float(1 - ALPHA) * of_class).any())
+        right = chosen & (self.points.predicted == self.points.label)
+        short = False
+        for kind in self.kinds:
+            of_class, of_right = (
+                np.bincount(self.points.classes(kind)[rows], minlength=self.class_count) for rows in (chosen, right)
+            )
+            short |= bool((of_right < float(1 - ALPHA) * of_class).any())
+        return float(chosen.mean()), short
 
 
-def read_task(folder: Path) -> Task:
+def read_task(folder: Path, kinds: tuple[ClassKind, ...]) -> Task:
     with np.load(folder / "valid.npz") as arrays:
         logits, label, document = arrays["f"], arrays["y"].astype(np.int64), arrays["doc"]
     number = np.unique(document, return_inverse=True)[1]
     cells = scored_points(ScoreKind.NETWORK, None, logits, None, neighbour_count=None)
     points = CertificatePoints(cells.score, cells.predicted, label, number).take(np.argsort(number, kind="stable"))
-    return Task(points, np.searchsorted(points.document, np.arange(number.max() + 2)), logits.shape[1])
+    return Task(points, np.searchsorted(points.document, np.arange(number.max() + 2)), logits.shape[1], kinds)
 
 
 Look = tuple[int, int, Thresholds]
@@ -120,7 +146,7 @@ def fixed(task: Task, proposing: CertificatePoints, stream: CertificatePoints, l
             evidence,
             class_count=task.class_count,
             alpha=ALPHA,
-            kinds=(ClassKind.PREDICTED,),
+            kinds=task.kinds,
             confidence=CONFIDENCE,
         )
         none = (None,) * task.class_count
@@ -138,7 +164,7 @@ def begun_with(task: Task, proposing: CertificatePoints, stream: CertificatePoin
 
 def begin(task: Task, proposing: CertificatePoints) -> StandingChain:
     level = level_of_chain(float(1 - CONFIDENCE), 1)
-    return standing_chain(proposing, class_count=task.class_count, alpha=float(ALPHA), level=level)
+    return standing_chain(proposing, class_count=task.class_count, alpha=float(ALPHA), level=level, kinds=task.kinds)
 
 
 def standing(
@@ -155,7 +181,7 @@ def standing(
     for first, end in pairwise([0, *looks]):
         points = stream.take((stream.document >= first) & (stream.document < end))
         if rates is not None:
-            points = drawn(points, thresholds, rates, rng)
+            points = drawn(points, thresholds, rates, rng, among_all=ClassKind.TRUE in task.kinds)
         state = advance(chain, state, points)
         labels += len(points.score)
         thresholds = admitting(chain, certified_counts(chain, state))
@@ -163,13 +189,18 @@ def standing(
 
 
 def drawn(
-    points: CertificatePoints, thresholds: Thresholds, rates: tuple[float, float], rng: np.random.Generator
+    points: CertificatePoints,
+    thresholds: Thresholds,
+    rates: tuple[float, float],
+    rng: np.random.Generator,
+    *,
+    among_all: bool,
 ) -> CertificatePoints:
-    """Draw points by what is admitted so far, and weigh them as audits do."""
+    """Draw points by what is admitted so far, and weigh them as audits do, among all points or by predicted class."""
     of_admitted, of_rejected = rates
     least = np.array([np.inf if one is None else one for one in thresholds])[points.predicted]
     probability = np.where(points.score >= least, of_admitted, of_rejected)
-    smallest = np.where(np.isinf(least), of_rejected, min(rates))
+    smallest = np.where(np.isinf(least) & (not among_all), of_rejected, min(rates))
     return replace(points, weight=smallest / probability).take(rng.random(len(probability)) < probability)
 
 
@@ -191,11 +222,13 @@ def measure(
     task: Annotated[list[str], typer.Option(help="Tasks, by the names of their folders.")],
     orders: Annotated[int, typer.Option(min=2, help="Streams of each task.")] = 40,
     points: Annotated[int, typer.Option(help="The points of a stream, about.")] = 20_000,
+    certify: Annotated[str, typer.Option(help="predicted, true, or both with a comma.")] = "predicted",
 ) -> None:
     """Print a table for each task: for each way, the labels to each aim, medians and nine tenths of the streams."""
     ways = {"one after the other": standing, "there at the start": begun_with, "fixed": fixed}
+    kinds = tuple(map(ClassKind, certify.split(",")))
     for name in task:
-        known = read_task(folder / name)
+        known = read_task(folder / name, kinds)
         looks, more = known.looks(points), known.looks(AUDITED_TIMES * points)
         found: dict[str, list[list[Look]]] = {way: [] for way in (*ways, *AUDITED)}
         for order in range(orders):

@@ -306,10 +306,10 @@ class ClassifierInterface(ABC):
                 for itself; promised then: with confidence 1 - eps (0.95 unless another is asked for) over the
                 calibration labels, the mean loss is at most alpha among the admitted of each class asked for; by
                 default every error costs 1, and the mean loss is the share wrong.
-            standing: Venn-Abers only: whether the certificate, for predicted classes, stands while labels arrive:
-                recalibrating advances it; false by default; promised then: with confidence 1 - eps (0.95 unless another
-                is asked for), whenever one looks, at least 1 - alpha are right among the admitted of each predicted
-                class; calibrating again begins another one, with a smaller part of eps.
+            standing: Venn-Abers only: whether the certificate stands while labels arrive, for predicted classes unless
+                others are asked for: recalibrating advances it; false by default; promised then: with confidence 1 -
+                eps (0.95 unless another is asked for), whenever one looks, at least 1 - alpha are right among the
+                admitted of each class asked for; calibrating again begins another one, with a smaller part of eps.
             family: Venn-Abers only: whether the confidence is that of the family: this certificate holds together with
                 every one before it that looked at labels of the classifier, if none was tried because of what another
                 showed; false by default; the k-th certificate then has 1 / (k + 1) of what those before it left of 1 -

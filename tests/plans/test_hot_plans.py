@@ -74,7 +74,12 @@ LOOKED_UP: dict[str, Parameters] = {
         "exemplar_ids": list(range(FIRST_HELD_OUT, FIRST_HELD_OUT + FEW)),
     },
     "chains.newest_event": {"classifier_id": 1, "event": TRAINING + CALIBRATING - FEW},
-    "chains.new_labels": {"classifier_id": 1, "event": TRAINING + CALIBRATING - FEW, "at_start": False},
+    "chains.new_labels": {
+        "classifier_id": 1,
+        "event": TRAINING + CALIBRATING - FEW,
+        "at_start": False,
+        "of_all": True,
+    },
     "approximations.without_approximation_among": {
         "exemplar_ids": ARRIVING,
         "splits": ["mc", "vp"],

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from venn_admit.core.calibrators.certified.certificate import Certificate, LaterChain, Refutation
+from venn_admit.core.calibrators.certification import ClassKind, PromisedClass, class_document
+from venn_admit.core.calibrators.certified.certificate import Advance, Certificate, LaterChain, Refutation
+from venn_admit.report.wording import class_text, listed_text
 from venn_admit_client.records import count_text
 
 BEGIN = "Begin the next chain once new labels have come, which fix it."
@@ -30,19 +32,10 @@ def standing_text(
     after = "" if single else f" in {certificate.documents:,} documents"
     labels = f"{certificate.points:,} label{'' if certificate.points == 1 else 's'}"
     said = f"Chain {standing.chain}, with {standing.level:.2g} of 1 - confidence, after {labels}{after}"
-    parts = []
-    for of in standing.classes:
-        name, come = class_names[of.number], f"{of.certified} of {of.thresholds} thresholds"
-        if of.refuted is not None:
-            parts.append(f"{name} withdrawn, as labels refute it ({come}; {_refuted(of.refuted, single=single)})")
-        elif of.is_withdrawn:
-            parts.append(f"{name} withdrawn by an alarm ({come})")
-        elif has_ended or of.documents is None:
-            parts.append(f"{name} {come}")
-        else:
-            what = "label" if single else "document"
-            number = count_text(of.documents)
-            parts.append(f"{name} {come}, the next in about {number} further {what}{'' if number == '1' else 's'}")
+    if ClassKind.TRUE in certificate.kinds and standing.classes:
+        parts = [_policies_text(certificate, class_names, has_ended=has_ended)]
+    else:
+        parts = [_class_text(of, class_names, has_ended=has_ended, single=single) for of in standing.classes]
     more = [f"{len(parts) - MOST_CLASSES} more classes"] if len(parts) > MOST_CLASSES else []
     nothing = NOTHING_TO_CERTIFY if later is not None else NOTHING_TO_CERTIFY + BEGIN_TO_CERTIFY
     sentences = [f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or nothing}."]
@@ -58,6 +51,48 @@ def standing_text(
     if not has_ended and later is None and standing.following is not None:
         sentences.append(following_text(certificate))
     return " ".join(sentences)
+
+
+def _class_text(of: Advance, class_names: Sequence[str], *, has_ended: bool, single: bool) -> str:
+    """How far the thresholds of a predicted class came, and what the next one takes."""
+    name, come = class_names[of.number], f"{of.certified} of {of.thresholds} thresholds"
+    if of.refuted is not None:
+        return f"{name} withdrawn, as labels refute it ({come}; {_refuted(of.refuted, single=single)})"
+    if of.is_withdrawn:
+        return f"{name} withdrawn by an alarm ({come})"
+    if has_ended or of.documents is None:
+        return f"{name} {come}"
+    return f"{name} {come}, the next in about {_further_text(of.documents, single=single)}"
+
+
+def _policies_text(certificate: Certificate, class_names: Sequence[str], *, has_ended: bool) -> str:
+    """How far policies came that hold for all classes together, and which class the next one waits for."""
+    assert certificate.standing is not None, "a certificate that is made once comes no further"
+    classes, single = certificate.standing.classes, certificate.single_points
+    come = f"{classes[0].certified} of {classes[0].thresholds} policies"
+    refuted = [
+        f"{class_text(_promised(of), class_names)} ({_refuted(of.refuted, single=single)})"
+        for of in classes
+        if of.refuted is not None
+    ]
+    if refuted:
+        return f"{come}, withdrawn, as labels refute them for {listed_text(refuted)}"
+    if alarmed := [class_text(_promised(of), class_names) for of in classes if of.is_withdrawn]:
+        return f"{come}, withdrawn by an alarm for {listed_text(alarmed)}"
+    needed = [of.documents for of in classes if of.documents is not None]
+    if has_ended or len(needed) < len(classes):
+        return come
+    last = class_text(_promised(max(classes, key=lambda of: of.documents or 0)), class_names)
+    return f"{come}, the next in about {_further_text(max(needed), single=single)}, for {last}"
+
+
+def _promised(of: Advance) -> PromisedClass:
+    return PromisedClass(*of.about, None)
+
+
+def _further_text(documents: int, *, single: bool) -> str:
+    number = count_text(documents)
+    return f"{number} further {'label' if single else 'document'}{'' if number == '1' else 's'}"
 
 
 def later_text(later: LaterChain) -> str:
@@ -99,7 +134,7 @@ def chain_payload(certificate: Certificate, *, has_ended: bool) -> dict[str, Any
         "labels": certificate.points,
         "classes": [
             {
-                "class": of.number,
+                **class_document(_promised(of)),
                 "certified": of.certified,
                 "thresholds": of.thresholds,
                 "documents_needed": None if has_ended else of.documents,

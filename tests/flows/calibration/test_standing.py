@@ -16,6 +16,7 @@ from tests.flows.recalibration import REQUEST, Computing, NoShell
 from tests.running import Bench
 from tests.templates import CopyOf, Filled
 from venn_admit.cli.advice import command
+from venn_admit.core.calibrators.certification import ClassKind, PromisedClass
 from venn_admit.core.calibrators.certified.certificate import Certificate, LaterChain
 from venn_admit.core.monitoring.anytime.plan import Lamp
 from venn_admit.core.standing.against import to_document
@@ -107,6 +108,14 @@ def certificate(bench: Bench, name: str = NAME) -> Certificate:
     assert found is not None
     assert found.standing is not None
     return found
+
+
+OF_CLASS_0 = frozenset({(ClassKind.PREDICTED, 0)})
+
+
+def refuted(found: Certificate) -> list[int]:
+    assert found.standing is not None
+    return [of.number for of in found.standing.classes if of.refuted is not None]
 
 
 def certified(bench: Bench) -> tuple[int, ...]:
@@ -296,7 +305,7 @@ def test_a_correction_withdraws_what_the_labels_no_longer_show(begun: Bench) -> 
     advance(begun)
     # They had refuted what is certified, and its alarm ends once the monitor looks again.
     assert certificate(begun).withdrawn
-    assert not certificate(begun).refuted
+    assert not refuted(certificate(begun))
     assert update_behind(begun.engine, None) == [NAME]
     advance(begun)
     assert certificate(begun) == before
@@ -444,7 +453,7 @@ def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> Non
     assert update_monitor(begun.engine, NAME).alarms
     assert advance(begun) == [begun.value("SELECT calibration_id FROM calibration_in_use_v1")]
     found = certificate(begun)
-    assert found.withdrawn == (0,)
+    assert found.withdrawn == OF_CLASS_0
     assert found.policy is not None
     with connect(begun.engine) as connection:
         chain = chains.newest(connection, calibrator(begun, NAME))
@@ -470,7 +479,7 @@ def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> Non
     assert history.advances[-2].admitted < last.admitted
     assert {number for number, part in last.evidence.items() if 0 < part <= 1} == set(range(CLASSES))
     (alarm,) = history.alarms
-    assert alarm.predicted == 0
+    assert alarm.about == PromisedClass(ClassKind.PREDICTED, 0, None)
     assert alarm.ended_at is not None
     assert first.created_at < alarm.created_at < alarm.ended_at
     # The wealth of many labels is infinite.
@@ -497,7 +506,7 @@ def test_ingested_labels_withdraw_what_they_refute(begun: Bench) -> None:
     advance(begun)
     begun_with = certificate(begun)
     assert begun_with.policy is not None
-    assert begun_with.withdrawn == ()
+    assert not begun_with.withdrawn
     assert not update_monitor(begun.engine, NAME).alarms
     for number in (1, 2):
         ingest(begun, f"bad {number}", 800, wrong=0.4)
@@ -505,7 +514,7 @@ def test_ingested_labels_withdraw_what_they_refute(begun: Bench) -> None:
         # The advance that counts the labels withdraws the class.
         advance(begun)
         found = certificate(begun)
-        assert (found.withdrawn, found.refuted) == ((0,), (0,))
+        assert (found.withdrawn, refuted(found)) == (OF_CLASS_0, [0])
         assert found.policy is not None
         assert found.policy.thresholds[0] is None
         assert found.standing is not None
@@ -527,7 +536,7 @@ def test_ingested_labels_withdraw_what_they_refute(begun: Bench) -> None:
         assert not update_monitor(begun.engine, NAME, restart=True).alarms
         advance(begun)
         back = certificate(begun)
-        assert (back.withdrawn, back.refuted, update_monitor(begun.engine, NAME).alarms) == ((), (), ())
+        assert (back.withdrawn, refuted(back), update_monitor(begun.engine, NAME).alarms) == (frozenset(), [], ())
         assert back.policy is not None
         assert back.policy.thresholds[0] == begun_with.policy.thresholds[0]
 
@@ -564,7 +573,7 @@ def test_the_alarm_ends_once_the_next_chain_is_in_use(begun: Bench) -> None:
     (of_first, first), (in_use_now, _) = said_of_chain(begun, used), said_of_chain(begun, None)
     assert of_first == used
     assert f". Chain 2 was begun since, and its calibration {in_use_now} is in use. If labels" in first
-    assert in_use(begun).withdrawn == (0,)
+    assert in_use(begun).withdrawn == OF_CLASS_0
     assert update_behind(begun.engine, None) == [NAME]
     assert not update_monitor(begun.engine, NAME).alarms
     advance(begun)
@@ -608,12 +617,12 @@ def test_what_labels_refute_is_the_same_when_they_are_counted_again(begun: Bench
     update_monitor(begun.engine, NAME)
     ingest(begun, "before", 600, wrong=0.4)
     advance(begun)
-    assert certificate(begun).refuted
+    assert refuted(certificate(begun))
     update_monitor(begun.engine, NAME, restart=True)
     ingest(begun, "after", 200, wrong=0.1)
     advance(begun)
     before, found = everything(begun), certificate(begun)
-    assert not found.refuted
+    assert not refuted(found)
     for other in ((LABELS["new-0"] + 1) % CLASSES, None):
         key = "held-out-0" if other is None else "before-1"
         path = begun.folder / "labels.csv"
@@ -661,10 +670,10 @@ def test_an_alarm_withdraws_the_class_of_an_earlier_chain_too(begun: Bench) -> N
     give(begun, 0, 0, **wrong)
     assert update_monitor(begun.engine, NAME).alarms
     advance(begun)
-    assert (chain_in_use(begun), in_use(begun).withdrawn) == (1, (0,))
+    assert (chain_in_use(begun), in_use(begun).withdrawn) == (1, OF_CLASS_0)
     newest = certificate(begun)
     assert newest.standing is not None
-    assert (newest.standing.chain, newest.withdrawn, newest.points) == (2, (0,), 150)
+    assert (newest.standing.chain, newest.withdrawn, newest.points) == (2, OF_CLASS_0, 150)
     update_monitor(begun.engine, NAME)
     assert not begun.rows(REQUEST)
 
@@ -809,8 +818,7 @@ def test_a_classifier_is_deleted_with_its_chains(begun: Bench) -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ({"certify": "true"}, "certify predicted"),
-        ({"certify": "predicted,group:region"}, "for predicted classes alone"),
+        ({"certify": "predicted,group:region"}, "for predicted or true classes, got predicted, group:region"),
         ({"certify": None, "promise": "average"}, "another promise"),
         ({"certify": "predicted", "loss": [[0, 1, 1], [5, 0, 1], [5, 1, 0]]}, "got a loss"),
         ({"certify": "predicted", "test": "asymptotic"}, "leave out either test or standing"),

@@ -1,7 +1,7 @@
 """Classifiers, their settings, and their calibrations."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -87,7 +87,7 @@ class StandingSetting(Model):
 
 
 class RefutedClass(Model):
-    """What labels show against what is certified of a predicted class."""
+    """What labels show against what is certified of a class."""
 
     admitted: int = Field(
         description="Points with a label that the threshold in force admitted when they came to count.", examples=[2918]
@@ -100,19 +100,23 @@ class RefutedClass(Model):
 
 
 class ChainClass(Model):
-    """How far the thresholds of a predicted class are certified."""
+    """How far the thresholds of a class are certified, or the policies that hold for all classes together."""
 
+    kind: Literal["predicted", "true"] = Field(
+        description="Whether it is a predicted class, or a true one, whose policies are those of all classes.",
+        examples=["predicted"],
+    )
     class_: int = Field(alias="class", description="Number of the class.", examples=[0])
     certified: int = Field(description="Thresholds that are certified, from strict to liberal.", examples=[12])
     thresholds: int = Field(description="Thresholds that there are.", examples=[60])
     documents_needed: int | None = Field(
-        description="About how many further documents the next one takes, at the rates seen; null if no number would "
-        "do, or if there is no next one.",
+        description="About how many further documents the class takes for the next one, at the rates seen, 0 if it "
+        "waits for others; null if no number would do, or if there is no next one.",
         examples=[240],
     )
     is_withdrawn: bool = Field(
-        description="Whether nothing of the class is admitted because labels refute what is certified of it, or an "
-        "alarm of the promise stands.",
+        description="Whether labels refute what is certified of the class, or an alarm of the promise stands for it. "
+        "Then nothing of a predicted class is admitted or, if true classes are asked for, nothing at all.",
         examples=[False],
     )
     refuted: RefutedClass | None = Field(
@@ -139,7 +143,7 @@ class ChainAnswer(Model):
     level: Finite = Field(description="Its part of 1 - confidence.", examples=[0.025])
     documents: int = Field(description="Documents that count so far.", examples=[1280])
     labels: int = Field(description="Labels in them.", examples=[1280])
-    classes: list[ChainClass] = Field(description="The predicted classes that have thresholds.")
+    classes: list[ChainClass] = Field(description="The classes that are tested.")
     following: FollowingChain | None = Field(
         description="The next chain, if it would admit clearly more; null otherwise.", examples=[None]
     )

@@ -19,6 +19,10 @@ class ClassKind(StrEnum):
     TRUE = "true"
 
 
+OneClass: TypeAlias = tuple[ClassKind, int]
+"""A class by its kind and its number."""
+
+
 class GroupKind(str):
     """The groups of points that have one value of an attribute, or such groups within each predicted class.
 

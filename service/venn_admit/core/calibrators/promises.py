@@ -107,7 +107,7 @@ _TEMPLATES = {
     Promised.PREDICTED: _certified("predicted class"),
     Promised.STANDING: (
         "with confidence {confidence}, whenever one looks, at least {right} are right among the admitted of each "
-        "predicted class"
+        "class asked for"
     ),
     Promised.TRUE: _certified("true class"),
     Promised.BOTH: _certified("predicted and of each true class"),

@@ -156,7 +156,7 @@ class VennAbersSettings:
     (C,) thresholds of p0, each >= 1 - alpha, in the pointwise promise; `auto` chooses by them always. If a certificate
     or the average promise is asked for, all thresholds are 1 - alpha, and decisions are made by those of the policy.
     score: None for `auto`. certify, confidence, test: None without a certificate; the strongest promise asks for both
-    kinds. loss: (C, C) exact decimals; None for the 0/1 loss. standing: only with a certificate of predicted classes.
+    kinds. loss: (C, C) exact decimals; None for the 0/1 loss. standing: only with a certificate of classes.
     family: only with a certificate that is made once.
     class_shares: (C,), with class_shares_within, or both None; None if they are estimated.
     """
@@ -247,8 +247,8 @@ class VennAbersSettings:
         bool,
         Declared(
             kind=SettingKind.FLAG,
-            about="whether the certificate, for predicted classes, stands while labels arrive: recalibrating "
-            "advances it",
+            about="whether the certificate stands while labels arrive, for predicted classes unless others are asked "
+            "for: recalibrating advances it",
             given=f"false by default; promised then: {Promised.STANDING.sentence}; calibrating again begins another "
             "one, with a smaller part of eps",
             example=True,
@@ -434,7 +434,7 @@ def make_venn_abers_settings(
         test: None for `finite-sample`.
         promise: `strongest`, `average` or `pointwise`; with certify, only the last.
         loss: None for the 0/1 loss, which is the same; only with a certificate.
-        standing: Only with a certificate of predicted classes and the 0/1 loss.
+        standing: Only with a certificate of predicted classes, of true ones, or of both, and the 0/1 loss.
         family: Only with a certificate that is made once.
         class_shares: Only with a certificate of predicted classes that is made once.
         class_shares_within: None for 0; only with class_shares.
@@ -552,11 +552,11 @@ def _check_family(certification: Certification | None, promise: str, *, standing
 
 
 def _check_standing(certification: Certification | None, loss: LossMatrix | None) -> None:
-    if certification is None or certification.kinds != (ClassKind.PREDICTED,):
+    if certification is None or not set(certification.kinds) <= set(ClassKind):
         got = "another promise" if certification is None else ", ".join(certification.kinds)
         raise InvalidInputError(
-            f"standing: a certificate that stands while labels arrive is for predicted classes alone, got {got}; "
-            "certify predicted, or leave standing out for a certificate of true classes or groups, which is made once"
+            f"standing: a certificate that stands while labels arrive is for predicted or true classes, got {got}; "
+            "certify these, or leave standing out for a certificate of groups, which is made once"
         )
     if loss is not None:
         raise InvalidInputError(

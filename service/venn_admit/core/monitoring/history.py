@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from venn_admit.core.calibrators.certification import PromisedClass
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.core.split_names import Split
 
@@ -132,7 +133,7 @@ class ChainAdvance:
         documents: Those that counted; labels: of the points in them.
         admitted: The share of these points that it admitted, 0 if nothing was certified.
         evidence: The largest wealth of the next threshold of each predicted class as a part of what it needs; 1 if none
-            is left.
+            is left. If true classes are asked for, that of the class whose next policy lacks most, under None.
     """
 
     calibration: int
@@ -141,14 +142,14 @@ class ChainAdvance:
     documents: int
     labels: int
     admitted: float
-    evidence: dict[int, float]
+    evidence: dict[int | None, float]
 
 
 @dataclass(frozen=True, slots=True)
 class PromiseAlarm:
-    """An alarm of the promise for a predicted class. ended_at: None if it stands."""
+    """An alarm of the promise for a class. ended_at: None if it stands."""
 
-    predicted: int
+    about: PromisedClass
     created_at: datetime
     ended_at: datetime | None
 

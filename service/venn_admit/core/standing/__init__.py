@@ -4,5 +4,6 @@ These arguments mean the same in all of its modules.
 
 Args:
     chain: The thresholds.
+    place: That of a class in the chain: its number or, of a true class, that behind all predicted ones.
     state: What the labels so far have shown.
 """

@@ -1,10 +1,10 @@
 """Whether a chain that begins now would admit clearly more than the one that labels advance, as labels foretell it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from venn_admit.core.calibrators.certification import ClassKind
+from venn_admit.core.calibrators.certification import ClassKind, Kind
 from venn_admit.core.calibrators.certified.certificate import NextChain
 from venn_admit.core.calibrators.certified.curves import fit_curves
 from venn_admit.core.calibrators.certified.evidence import Evidence
@@ -13,6 +13,7 @@ from venn_admit.core.calibrators.certified.losses import losses_of
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical
 from venn_admit.core.calibrators.logistic import LEAST_POINTS
 from venn_admit.core.standing.chains import StandingChain, level_of_chain, standing_chain
+from venn_admit.core.types import FloatArray
 
 MOST_DOCUMENTS = 5_000
 """The newest of the documents that count foretell; more would hardly change what they say."""
@@ -28,6 +29,7 @@ def foretell_following(
     number: int,
     level: float,
     documents: int,
+    kinds: Sequence[Kind] = (ClassKind.PREDICTED,),
     withdrawn: Collection[int] = (),
 ) -> NextChain | None:
     """Return what a chain would admit that is fixed by today's labels, if that is clearly more.
@@ -36,41 +38,53 @@ def foretell_following(
     about as many as one test needs that passes with a chance of .8.
 
     Args:
-        certified: How many thresholds of each predicted class are, (C,).
+        certified: How many steps of each class are, as `certified_counts` returns them.
         points: Labelled points that count, a random sample, each of weight 1.
         number: That of the chain that would begin.
         level: In (0, 1), that of all chains.
         documents: The number of documents that count.
-        withdrawn: The predicted classes of which no chain admits anything, because an alarm stands, or will.
+        kinds: Those that the chain was fixed for.
+        withdrawn: The places of the classes for which an alarm stands, or will, whatever the chain.
     """
     if len(points.score) < LEAST_POINTS or len(np.unique(points.document)) < 2:
         return None
-    class_count, level = len(chain.classes), level_of_chain(level, number)
-    following = standing_chain(points, class_count=class_count, alpha=chain.alpha, level=level)
+    class_count, level = len(chain.predicted), level_of_chain(level, number)
+    following = standing_chain(points, class_count=class_count, alpha=chain.alpha, level=level, kinds=kinds)
     points, _ = canonical(points)
     shown = Evidence(points.document_count, len(points.score), bounded=True)
     forecast = Forecast(points, fit_curves(points, class_count), losses_of(None, class_count), chain.alpha, shown)
-    now = {number: certified[number] for number in chain.tested if number not in withdrawn}
-    begun = {number: 0 for number in following.tested if number not in withdrawn}
-    share = _admitted(following, begun, forecast, documents) / len(points.score)
-    of_present = _admitted(chain, now, forecast, 2 * documents) / len(points.score)
+    share = _admitted(following, (0,) * len(following.classes), forecast, documents, withdrawn) / len(points.score)
+    of_present = _admitted(chain, certified, forecast, 2 * documents, withdrawn) / len(points.score)
     if share < of_present + CLEARLY:
         return None
     return NextChain(number, level, documents, share, of_present)
 
 
-def _admitted(chain: StandingChain, certified: Mapping[int, int], forecast: Forecast, documents: int) -> float:
-    """How many of the points a chain admits once some documents count; certified: how many thresholds are by now."""
+def _admitted(
+    chain: StandingChain, certified: Sequence[int], forecast: Forecast, documents: int, withdrawn: Collection[int]
+) -> float:
+    """How many of the points a chain admits once some documents count; certified: how many steps are by now."""
     admitted = 0.0
-    for number, count in certified.items():
-        scores = chain.classes[number].scores
-        of_class = forecast.curves.shares(scores, np.full(len(scores), number))
-        shares = np.repeat(of_class[:, np.newaxis], len(chain.classes), axis=1)
-        level = chain.level / len(chain.tested)
-        needed = [one for (one,) in forecast.needed(shares, [(ClassKind.PREDICTED, number)], level)]
-        further = count
-        while further < len(scores) and (one := needed[further]) is not None and one <= documents:
+    for together in [chain.tested] if chain.is_path else [[place] for place in chain.tested]:
+        if not together or not set(withdrawn).isdisjoint(together):
+            continue
+        shares = _foretold(chain, together, forecast)
+        needed = forecast.needed(shares, [chain.named(place) for place in together], chain.level / chain.parts)
+        further = certified[together[0]]
+        while further < len(shares) and all(one is not None and one <= documents for one in needed[further]):
             further += 1
         if further:
-            admitted += float(forecast.counts(shares[further - 1 : further])[0][0, number])
+            of_predicted = forecast.counts(shares[further - 1 : further])[0][0]
+            admitted += float(of_predicted.sum() if chain.is_path else of_predicted[together[0]])
     return admitted
+
+
+def _foretold(chain: StandingChain, together: Sequence[int], forecast: Forecast) -> FloatArray:
+    """The shares right that today's labels foretell at the thresholds of some steps, (P, C)."""
+    predicted = range(len(chain.predicted)) if chain.is_path else [together[0]] * len(chain.predicted)
+    columns = []
+    for number in predicted:
+        scores = chain.classes[number].scores
+        found = forecast.curves.shares(np.where(np.isinf(scores), 1.0, scores), np.full(len(scores), number))
+        columns.append(np.where(np.isinf(scores), np.inf, found))
+    return np.stack(columns, axis=1)

@@ -129,8 +129,8 @@ def _withdraw(connection: Connection, classifier: Classifier, calibration: Calib
         found = venn_abers.certificate_of(connection, calibration.id)
         assert found is not None, "a snapshot of a chain has a certificate"
         assert found.standing is not None, "it stands"
-        tested = {of.number for of in found.standing.classes}
-        if set(found.withdrawn) != tested.intersection(chains.withdrawn(connection, calibration.calibrator_id)):
+        tested = {of.about for of in found.standing.classes}
+        if found.withdrawn != tested & chains.alarmed(connection, calibration.calibrator_id):
             recalibrations.request(connection, classifier, "alarm", calibrator_id=calibration.calibrator_id)
 
 

@@ -67,7 +67,7 @@ def begin_chain(
     it and do not count. As long as an alarm stands, only labels since the alarm count for a first one, and fix a later
     one, if there are enough of them.
     """
-    assert settings.certification is not None, "a certificate of predicted classes is asked for"
+    assert settings.certification is not None, "a certificate is asked for"
     begun, cells = chains.begun(connection, classifier), splits.cells(kind)
     proposing = np.ones_like(splits.proposing) if begun.is_begun else splits.proposing
     labels = chains.labels(connection, classifier)
@@ -91,6 +91,7 @@ def begin_chain(
         class_count=classifier.class_count,
         alpha=float(settings.alpha),
         level=level,
+        kinds=settings.certification.kinds,
     )
     counting, rows = labels.take(counts), places[counts]
     points = CertificatePoints(
@@ -121,8 +122,8 @@ def certificate_at(
     withdrawn: tuple[int, ...] = (),
     following: NextChain | None = None,
 ) -> Certificate:
-    """Return what a chain certifies at a position; withdrawn: the classes that labels refute or an alarm stands for."""
-    assert settings.certification is not None, "a certificate of predicted classes is asked for"
+    """Return what a chain certifies at a position; withdrawn: as in `standing_certificate`."""
+    assert settings.certification is not None, "a certificate is asked for"
     return standing_certificate(
         chain.chain,
         state,
@@ -132,6 +133,7 @@ def certificate_at(
         documents=at.counted,
         points=at.points,
         proposing=chain.proposing,
+        kinds=settings.certification.kinds,
         withdrawn=withdrawn,
         following=following,
     )
@@ -162,7 +164,8 @@ def advance_chain(
     state = _followed(chain, earlier, counting, base.documents, documents)
     at = _after(base, documents, event, counting)
     chains.add_position(connection, chain, at, state, earlier)
-    withdrawn = tuple(sorted({*chains.withdrawn(connection, chain.calibrator_id), *refuted(state)}))
+    alarmed = {chain.chain.place(*of) for of in chains.alarmed(connection, chain.calibrator_id)}
+    withdrawn = tuple(sorted({place for place in alarmed if place < len(state)}.union(refuted(state))))
     following = None
     if not has_ended and chains.begun(connection, classifier).newest == chain.number:
         following = _following(connection, chain, state, at, settings, withdrawn)
@@ -187,7 +190,7 @@ def _following(
     withdrawn: tuple[int, ...],
 ) -> NextChain | None:
     """The next chain, if the newest labels that count foretell that it would admit clearly more."""
-    assert settings.certification is not None, "a certificate of predicted classes is asked for"
+    assert settings.certification is not None, "a certificate is asked for"
     points = chains.evidence(connection, chain, first=max(at.documents - MOST_DOCUMENTS, 0))
     # Kept as often as they weigh, those of drawn points are a random sample too.
     kept = np.random.default_rng(chain.number).random(len(points.score)) < points.weights
@@ -198,6 +201,7 @@ def _following(
         number=chain.number + 1,
         level=float(1 - settings.certification.confidence),
         documents=at.counted,
+        kinds=settings.certification.kinds,
         withdrawn=withdrawn,
     )
 

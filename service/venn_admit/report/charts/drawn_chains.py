@@ -17,6 +17,7 @@ from venn_admit.report.charts.drawing import CLASS_LOOKS, NAME_WIDTH, TARGET_COL
 from venn_admit.report.charts.drawn_calibration import COUNT_COLOUR, SHARE_COLOUR
 from venn_admit.report.charts.looks import drawing_fonts, name_series
 from venn_admit.report.evaluation.wording import shorten
+from venn_admit.report.wording import class_text
 
 ALARM_COLOUR = "#d55e00"
 EARLIER_ALPHA = 0.5
@@ -35,7 +36,8 @@ def chains_figure(history: ChainHistory, class_names: Sequence[str]) -> Figure:
     advances, last = history.advances, _days(history.advances[-1].created_at)
     chains = [[one for one in advances if one.chain == number] for number in sorted({one.chain for one in advances})]
     newest = chains[-1][-1].evidence
-    shown = sorted(sorted(newest, key=lambda number: newest[number])[: len(CLASS_LOOKS)])
+    least = sorted(newest, key=lambda number: newest[number])[: len(CLASS_LOOKS)]
+    shown = sorted(least, key=lambda number: -1 if number is None else number)
     with drawing_fonts(), mpl.rc_context({"date.converter": "concise"}):
         figure = Figure(figsize=(8.4, 5.8), layout="constrained")
         admitted, labels, evidence = figure.subplots(3, 1, sharex=True, height_ratios=(1.8, 1, 1.6))
@@ -66,11 +68,14 @@ def chains_figure(history: ChainHistory, class_names: Sequence[str]) -> Figure:
         lines: list[Artist] = [
             Line2D([], [], color=look[0], linestyle=look[1]) for look, _ in zip(CLASS_LOOKS, shown, strict=False)
         ]
-        names = [f"predicted as {shorten(class_names[number], NAME_WIDTH)}" for number in shown]
+        names = [
+            "all classes" if number is None else f"predicted as {shorten(class_names[number], NAME_WIDTH)}"
+            for number in shown
+        ]
         if history.alarms:
             lines.append(Patch(facecolor="none", edgecolor=ALARM_COLOUR, hatch="////"))
-            alarmed = sorted({alarm.predicted for alarm in history.alarms})
-            names.append("alarm: " + shorten(", ".join(class_names[number] for number in alarmed), NAME_WIDTH))
+            alarmed = dict.fromkeys(class_text(alarm.about, class_names) for alarm in history.alarms)
+            names.append("alarm: " + shorten(", ".join(alarmed), NAME_WIDTH))
         name_series(figure, lines, names, columns=3)
     return figure
 

@@ -1,6 +1,7 @@
 """Certificates that stand while labels arrive: their chains, the labels that count, and their states by difference."""
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,10 +11,13 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
+from venn_admit.core.calibrators.certification import ClassKind, OneClass, PromisedClass
 from venn_admit.core.calibrators.certified.certificate import LaterChain
+from venn_admit.core.calibrators.certified.chains import finite_thresholds
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.settings import ScoreKind
 from venn_admit.core.copies import united
+from venn_admit.core.monitoring.anytime.plan import KIND_OF_LAMP, Lamp
 from venn_admit.core.monitoring.history import ChainAdvance, ChainHistory, PointChanges, PromiseAlarm
 from venn_admit.core.split_names import Split
 from venn_admit.core.splits import hash_keys
@@ -197,7 +201,8 @@ def labels(
     """
     parameters = {"classifier_id": classifier.id, "event": after}
     newest: int = execute(connection, "chains.newest_event", **parameters).scalar_one()
-    rows = execute(connection, "chains.new_labels", at_start=chain is None, **parameters).all()
+    of_all = chain is not None and chain.chain.is_path
+    rows = execute(connection, "chains.new_labels", at_start=chain is None, of_all=of_all, **parameters).all()
     seen = _Seen()
     if chain is not None:
         seen.add_counted(connection, classifier, chain, rows, after)
@@ -352,8 +357,8 @@ def state_at(connection: Connection, chain: StoredChain, documents: int) -> Stat
     for row in execute(connection, "chains.states", chain_id=chain.id, documents=documents):
         is_over = row.against is None or any(row.documents <= one <= documents for one in chain.restarts)
         admitted, right, capped = (np.array(of, dtype=np.int64) for of in (row.admitted, row.correct, row.capped))
-        state[row.predicted] = ClassState(
-            np.array(row.wealth).reshape(state[row.predicted].wealth.shape),
+        state[row.place] = ClassState(
+            np.array(row.wealth).reshape(state[row.place].wealth.shape),
             np.array(row.most),
             admitted,
             right,
@@ -366,9 +371,9 @@ def state_at(connection: Connection, chain: StoredChain, documents: int) -> Stat
 def add_position(connection: Connection, chain: StoredChain, at: Position, state: State, before: State) -> None:
     """Store how far a chain was advanced, and the state of the classes whose record is another than before."""
     execute(connection, "chains.add_position", chain_id=chain.id, **asdict(at))
-    for predicted, (now, then) in enumerate(zip(state, before, strict=True)):
+    for place, (now, then) in enumerate(zip(state, before, strict=True)):
         if now is not then:
-            of = {"chain_id": chain.id, "documents": at.documents, "predicted": predicted}
+            of = {"chain_id": chain.id, "documents": at.documents, "place": place}
             execute(connection, "chains.delete_older_states", **of)
             connection.execute(
                 statement("chains.add_state"),
@@ -390,9 +395,10 @@ def restart(connection: Connection, calibrator_id: int) -> None:
     execute(connection, "chains.restart", calibrator_id=calibrator_id)
 
 
-def refuted_classes(connection: Connection, chain: StoredChain) -> tuple[int, ...]:
-    """Return the predicted classes whose labels refute what a chain certified of them."""
-    return refuted(state_at(connection, chain, position(connection, chain).documents))
+def refuted_classes(connection: Connection, chain: StoredChain) -> list[OneClass]:
+    """Return the classes whose labels refute what a chain certified of them."""
+    places = refuted(state_at(connection, chain, position(connection, chain).documents))
+    return [chain.chain.named(place) for place in places]
 
 
 def history(connection: Connection, calibration: Calibration) -> ChainHistory:
@@ -403,14 +409,14 @@ def history(connection: Connection, calibration: Calibration) -> ChainHistory:
             **{
                 **row._mapping,
                 "created_at": row.created_at.astimezone(UTC),
-                "evidence": {int(number): part for number, part in row.evidence.items()},
+                "evidence": {None if of == "all" else int(of): part for of, part in row.evidence.items()},
             }
         )
         for row in execute(connection, "chains.advances", **parameters)
     ]
     alarms = [
         PromiseAlarm(
-            row.predicted,
+            PromisedClass(ClassKind(row.kind), row.class_number, None),
             row.created_at.astimezone(UTC),
             None if row.ended_at is None else row.ended_at.astimezone(UTC),
         )
@@ -419,9 +425,10 @@ def history(connection: Connection, calibration: Calibration) -> ChainHistory:
     return ChainHistory(tuple(reversed(advances)), tuple(alarms))
 
 
-def withdrawn(connection: Connection, calibrator_id: int) -> tuple[int, ...]:
-    """Return the predicted classes for which an alarm of the promise stands."""
-    return tuple(execute(connection, "chains.withdrawn", calibrator_id=calibrator_id).scalars())
+def alarmed(connection: Connection, calibrator_id: int) -> set[OneClass]:
+    """Return the predicted and true classes for which an alarm of the monitor of a calibrator stands."""
+    found = execute(connection, "chains.alarmed", calibrator_id=calibrator_id, lamps=list(KIND_OF_LAMP))
+    return {(KIND_OF_LAMP[Lamp(row.lamp)], row.number) for row in found}
 
 
 def event_of_alarm(connection: Connection, classifier: Classifier) -> int | None:
@@ -434,29 +441,34 @@ def _chain(row: Row[Any]) -> StoredChain:
     of = row.chain
     classes = tuple(
         ClassChain(
-            np.array(one["shares"]),
-            np.array(one["scores"]),
+            _thresholds(one["shares"]),
+            _thresholds(one["scores"]),
             np.array(one["largest"], dtype=np.int64),
             one["documents"],
             None if one.get("stakes") is None else np.array(one["stakes"]),
         )
         for one in of["classes"]
     )
-    chain = StandingChain(of["alpha"], of["level"], classes, of.get("at_start", 0))
+    chain = StandingChain(of["alpha"], of["level"], classes, of.get("at_start", 0), of.get("is_path", False))
     parsed = {"score": ScoreKind(row.score), "chain": chain, "restarts": tuple(row.restarts)}
     return StoredChain(**{**row._mapping, **parsed})
 
 
+def _thresholds(values: Sequence[float | None]) -> FloatArray:
+    return np.array([math.inf if value is None else value for value in values], dtype=np.float64)
+
+
 def _document(chain: StandingChain) -> dict[str, Any]:
-    """A chain as JSON holds it; numbers are written so that they have the same bits when they are read."""
+    """A chain as JSON holds it: numbers have the same bits when they are read, and a threshold of null is never."""
     return {
         "alpha": chain.alpha,
         "level": chain.level,
         "at_start": chain.at_start,
+        "is_path": chain.is_path,
         "classes": [
             {
-                "shares": of.shares.tolist(),
-                "scores": of.scores.tolist(),
+                "shares": finite_thresholds(of.shares),
+                "scores": finite_thresholds(of.scores),
                 "largest": of.largest.tolist(),
                 "documents": of.documents,
                 "stakes": None if of.stakes is None else of.stakes.tolist(),

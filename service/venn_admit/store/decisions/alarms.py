@@ -6,7 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from venn_admit.core.monitoring.anytime.plan import Lamp
+from venn_admit.core.calibrators.certification import OneClass
+from venn_admit.core.monitoring.anytime.plan import KIND_OF_LAMP, Lamp
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
 from venn_admit.core.types import IntArray
 from venn_admit.store.database.statements import execute
@@ -15,9 +16,9 @@ from venn_admit.store.decisions.monitors import StoredMonitor
 
 @dataclass(frozen=True, slots=True)
 class Refuted:
-    """The predicted classes that the labels of a chain refute. event: the last it has seen; None without a chain."""
+    """The classes of which the labels of a chain refute what it certified. event: the last it has seen, if any."""
 
-    classes: Sequence[int] = ()
+    classes: Sequence[OneClass] = ()
     event: int | None = None
 
 
@@ -35,7 +36,8 @@ def update_alarms(
     events: (documents,) int64, the label event by which each document counts, from that number `after` on: the alarms
     of lamps that were lit before stand already. refuted: classes that have an alarm of the promise all the same.
     """
-    by_chain = [(Lamp.PROMISE, number) for number in refuted.classes]
+    lamps = {kind: lamp for lamp, kind in KIND_OF_LAMP.items()}
+    by_chain = [(lamps[kind], number) for kind, number in refuted.classes]
     before = standing_alarms(connection, monitor) if by_chain else []
     standing = {(one.about.lamp, one.about.number) for one in before}
     newly = {one: refuted.event for one in by_chain if one not in standing} | {

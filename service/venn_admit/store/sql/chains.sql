@@ -138,7 +138,8 @@ WHERE
 -- The exemplars that calibrate, or were drawn, by a label that can count and whose first one came after an event, in
 -- the order of these. A label that was taken back does not count again: it is null, and its document has come all the
 -- same. If :at_start, those that calibrate alone, which are a sample at one rate: the smallest by which points were
--- drawn has chosen among the drawn ones already, so that none weighs less.
+-- drawn has chosen among the drawn ones already, so that none weighs less. If :of_all, points weigh the same on average
+-- among all of them, and not within their predicted class alone.
 WITH touched AS (
     SELECT DISTINCT event.exemplar_id
     FROM label_event AS event
@@ -164,7 +165,15 @@ SELECT
     CASE
         WHEN classifier.dimension IS NOT NULL THEN coalesce(exemplar.point_digest, exemplar.content_digest)
     END AS point_digest,
-    first_label.weight,
+    CASE
+        WHEN :of_all AND first_label.weight IS NOT NULL
+            THEN (
+                SELECT drawn.weight_of_all
+                FROM audit_weight_v2 AS drawn
+                WHERE drawn.exemplar_id = exemplar.id
+            )
+        ELSE first_label.weight
+    END AS weight,
     first_label.id AS event,
     -- Those of one transaction have one time.
     first_label.created_at AS arrived_at
@@ -489,9 +498,9 @@ WHERE
     AND documents > :documents;
 
 -- name: states
--- The state of each predicted class after a number of documents.
+-- The state of each class after a number of documents.
 SELECT DISTINCT ON (predicted)
-    predicted,
+    predicted AS place,
     documents,
     wealth,
     most,
@@ -508,7 +517,7 @@ ORDER BY
     documents DESC;
 
 -- name: add_state
--- Store the state of a predicted class.
+-- Store the state of a class.
 INSERT INTO standing_state (
     chain_id,
     documents,
@@ -523,7 +532,7 @@ INSERT INTO standing_state (
 VALUES (
     :chain_id,
     :documents,
-    :predicted,
+    :place,
     :wealth ::double precision[],
     :most ::double precision[],
     :admitted ::bigint[],
@@ -550,11 +559,11 @@ WHERE
     AND newest.documents <> ALL(chain.restarts);
 
 -- name: delete_older_states
--- Delete the states of a predicted class that newer ones in the same thousand documents follow.
+-- Delete the states of a class that newer ones in the same thousand documents follow.
 DELETE FROM standing_state
 WHERE
     chain_id = :chain_id
-    AND predicted = :predicted
+    AND predicted = :place
     AND documents < :documents
     AND documents / 1000 = :documents ::integer / 1000;
 
@@ -573,9 +582,11 @@ WHERE
             AND state.documents = older.documents
     );
 
--- name: withdrawn
--- The predicted classes for which an alarm of the promise of a calibrator stands.
-SELECT alarm.number
+-- name: alarmed
+-- The classes for which an alarm of some lamps of a calibrator stands.
+SELECT
+    alarm.lamp,
+    alarm.number
 FROM monitor_alarm AS alarm
 WHERE
     alarm.monitor_id = (
@@ -583,9 +594,8 @@ WHERE
         FROM monitor
         WHERE monitor.calibrator_id = :calibrator_id
     )
-    AND alarm.lamp = 'promise'
-    AND alarm.ended_at IS NULL
-ORDER BY alarm.number;
+    AND alarm.lamp = ANY(:lamps ::text[])
+    AND alarm.ended_at IS NULL;
 
 -- name: event_of_alarm
 -- The label event by which the first of the alarms of the promise was raised that stand, by the newest monitor of a
@@ -593,7 +603,8 @@ ORDER BY alarm.number;
 WITH newest AS (
     SELECT
         max(monitor.id) AS id,
-        calibrator.standing
+        calibrator.standing,
+        calibrator.certify
     FROM monitor
     INNER JOIN calibrator ON monitor.calibrator_id = calibrator.id
     WHERE calibrator.classifier_id = :classifier_id
@@ -611,12 +622,20 @@ WHERE
             FROM newest AS every
         )
     )
-    AND alarm.lamp = 'promise'
+    AND (
+        alarm.lamp = 'promise'
+        OR (
+            alarm.lamp = 'true_classes'
+            AND newest.standing
+            AND 'true' = ANY(newest.certify)
+        )
+    )
     AND alarm.ended_at IS NULL;
 
 -- name: advances
 -- The newest snapshots that chains of a classifier certified, up to a given one, the newest first. The last threshold
--- of each predicted class that was looked at says how far the next one is: its level by its p-value, which may be 0.
+-- of each predicted class that was looked at, or the last policy for all of them, says how far the next one is: its
+-- level by its p-value, which may be 0.
 SELECT
     calibration.id AS calibration,
     calibration.created_at,
@@ -626,7 +645,10 @@ SELECT
     coalesce(certificate.share, 0) AS admitted,
     coalesce(
         jsonb_object_agg(
-            of_class.tested -> 'predicted' ->> 0,
+            CASE
+                WHEN jsonb_array_length(of_class.tested -> 'predicted') > 1 THEN 'all'
+                ELSE of_class.tested -> 'predicted' ->> 0
+            END,
             CASE WHEN step.p_value > step.level THEN step.level / step.p_value ELSE 1 END
         ) FILTER (WHERE of_class.tested IS NOT NULL),
         '{}'
@@ -640,7 +662,10 @@ CROSS JOIN
     LATERAL (
         SELECT
             CAST(of_class.tested ->> 'level' AS double precision) AS level,
-            CAST(of_class.tested -> 'steps' -> -1 -> 'classes' -> 0 ->> 'p_value' AS double precision) AS p_value
+            (
+                SELECT max(CAST(result.found ->> 'p_value' AS double precision))
+                FROM jsonb_array_elements(of_class.tested -> 'steps' -> -1 -> 'classes') AS result (found)
+            ) AS p_value
     ) AS step
 WHERE
     calibrator.classifier_id = :classifier_id
@@ -653,13 +678,15 @@ ORDER BY calibration.id DESC
 LIMIT :most;
 
 -- name: promise_alarms
--- The alarms of the promise for predicted classes of a classifier, the oldest first.
+-- The alarms of classes of a classifier for which something is promised, the oldest first.
 SELECT
-    class_number AS predicted,
+    kind,
+    class_number,
     created_at,
     ended_at
 FROM alarm_row_v2
 WHERE
     classifier_id = :classifier_id
-    AND lamp = 'promise'
+    AND lamp IN ('promise', 'true_classes')
+    AND is_harmful
 ORDER BY id;

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, Kind, PromisedClass, part_kind
+from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, Kind, OneClass, PromisedClass, part_kind
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.loss import LossMatrix
@@ -121,7 +121,7 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class Refutation:
-    """What the labels that count for a chain show against what it certified of a predicted class.
+    """What the labels that count for a chain show against what it certified of a class.
 
     Attributes:
         admitted: The points with a label that the threshold in force admitted when they came to count.
@@ -138,15 +138,15 @@ class Refutation:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """How far the thresholds of a predicted class are certified by a certificate that stands while labels arrive.
+    """How far the steps of a class are certified by a certificate that stands while labels arrive.
 
     Attributes:
-        certified: How many thresholds are, the first of the chain.
+        certified: How many steps are, the first of the chain; if true classes are asked for, for all classes together.
         thresholds: How many there are.
-        documents: About how many further documents the next one takes at the rates seen, or before any as the proposing
-            points foretell; None if no number would do, or if there is no next one.
-        is_withdrawn: Whether labels refute what is certified of the class, or an alarm of the promise stands for it, so
-            that nothing of it is admitted.
+        documents: About how many further documents the class takes for the next one at the rates seen, 0 if it waits
+            for others, or before any as the proposing points foretell; None if no number would do, or if there is none.
+        is_withdrawn: Whether labels refute what is certified of the class, or an alarm of the promise stands for it.
+            Then nothing of a predicted class is admitted or, if true classes are asked for, nothing at all.
         refuted: What the labels show, if they refute it.
     """
 
@@ -156,6 +156,12 @@ class Advance:
     documents: int | None
     is_withdrawn: bool
     refuted: Refutation | None = None
+    kind: ClassKind = ClassKind.PREDICTED
+
+    @property
+    def about(self) -> OneClass:
+        """The class."""
+        return self.kind, self.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +205,7 @@ class Standing:
     Attributes:
         chain: 1, 2, ... within the classifier.
         level: Its part of 1 - confidence.
-        classes: The predicted classes that have thresholds.
+        classes: Those that are tested.
         following: The next chain, if it would admit clearly more; None if it would not, or has begun already.
     """
 
@@ -258,21 +264,16 @@ class Certificate:
         return replace(self, policy=None, admitted=0, classes=(), set_aside=aside)
 
     @property
-    def withdrawn(self) -> tuple[int, ...]:
-        """The predicted classes of which nothing is admitted because of an alarm."""
-        return () if self.standing is None else tuple(of.number for of in self.standing.classes if of.is_withdrawn)
+    def withdrawn(self) -> frozenset[OneClass]:
+        """The classes for which an alarm stands, or which labels refute."""
+        of_classes = () if self.standing is None else self.standing.classes
+        return frozenset(of.about for of in of_classes if of.is_withdrawn)
 
     @property
     def is_withdrawn(self) -> bool:
         """Whether nothing is admitted although thresholds are certified."""
         of_classes = () if self.policy is not None or self.standing is None else self.standing.classes
         return any(of.is_withdrawn and of.certified for of in of_classes)
-
-    @property
-    def refuted(self) -> tuple[int, ...]:
-        """The predicted classes of which labels refute what is certified."""
-        of_classes = () if self.standing is None else self.standing.classes
-        return tuple(of.number for of in of_classes if of.refuted is not None)
 
     @property
     def single_points(self) -> bool:

@@ -211,6 +211,21 @@ def _likeliest(
     return Plan([], [*untested, *((column, None) for column in columns)])
 
 
+def nested_paths(forecast: Forecast, alpha: float, kinds: Sequence[Kind], level: float) -> list[FloatArray]:
+    """Return the thresholds on g of each path, (P, C); predicted classes that no number of documents passes have inf.
+
+    Args:
+        forecast: What is foretold; there are no groups.
+        kinds: Predicted and true classes, or true ones.
+        level: That of each test.
+    """
+    grid, count = _grids(forecast, alpha), forecast.class_count
+    never = np.zeros(count, dtype=np.bool_)
+    if ClassKind.PREDICTED in kinds:
+        never[:] = [forecast.fewest(grid, [(ClassKind.PREDICTED, of)], level)[0] is None for of in range(count)]
+    return list(_paths(forecast, grid, never, alpha, kinds).values())
+
+
 def _paths(
     forecast: Forecast, grid: FloatArray, never: BoolArray, alpha: float, kinds: Sequence[Kind]
 ) -> dict[str, FloatArray]:

@@ -5,7 +5,13 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
-from venn_admit.core.calibrators.certification import DocumentTest, class_document, class_from_document, parse_kind
+from venn_admit.core.calibrators.certification import (
+    ClassKind,
+    DocumentTest,
+    class_document,
+    class_from_document,
+    parse_kind,
+)
 from venn_admit.core.calibrators.certified.certificate import (
     Advance,
     Certificate,
@@ -207,9 +213,9 @@ def _standing(document: Mapping[str, Any]) -> Standing:
 
 
 def _advance(document: Mapping[str, Any]) -> Advance:
-    # Absent in certificates from before labels could refute what is certified.
-    refuted = document.get("refuted")
-    return Advance(**{**document, "refuted": None if refuted is None else Refutation(**refuted)})
+    # Absent in certificates from before labels could refute what is certified, and before true classes could stand.
+    refuted, kind = document.get("refuted"), ClassKind(document.get("kind", ClassKind.PREDICTED))
+    return Advance(**{**document, "refuted": None if refuted is None else Refutation(**refuted), "kind": kind})
 
 
 def _result(document: Mapping[str, Any]) -> ClassResult:

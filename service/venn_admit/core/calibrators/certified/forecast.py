@@ -132,16 +132,18 @@ class Forecast:
             found.append([self._needed(column, a, e, level) for column, a, e in of_columns])
         return found
 
-    def stakes(self, shares: FloatArray, number: int) -> FloatArray:
+    def stakes(self, shares: FloatArray, column: Column) -> FloatArray:
         """Return the part of what a document can cost at most that is best staked against too many errors, (P,).
 
         Wealth grows fastest with it if right and wrong points are as foretold (Kelly 1956). It is 0 or less if that
         many errors are foretold.
+
+        Args:
+            column: The class.
         """
-        admitted, wrong = (of[:, number] for of in self.counts(shares))
-        most = self._ranked.most[number][admitted.astype(np.int64)]
-        excess = wrong / (self._alpha * np.maximum(admitted, 1.0))
-        stakes: FloatArray = (1 - excess) * most / self._clustering(ClassKind.PREDICTED).factor[number]
+        admitted, loss = (of[:, 0] for of in self.of_columns(shares, [column]))
+        excess = loss / (self._alpha * np.maximum(admitted, 1.0))
+        stakes: FloatArray = (1 - excess) * self._most(column, admitted) / self._clustering(column[0]).factor[column[1]]
         return stakes
 
     def options(self, shares: FloatArray) -> Options:
@@ -243,9 +245,16 @@ class Forecast:
         """The standard deviation of e - alpha a over documents, and the largest value that it has."""
         kind, number = column
         of_kind = self._clustering(kind)
-        most = self._ranked.most[number][round(admitted)] if kind is ClassKind.PREDICTED else of_kind.most[number]
+        most = float(self._most(column, np.array([admitted]))[0])
         variance = of_kind.variance[number] * admitted / self._documents * of_kind.factor[number]
-        return math.sqrt(variance), float(of_kind.excess[number]) * float(most)
+        return math.sqrt(variance), float(of_kind.excess[number]) * most
+
+    def _most(self, column: Column, admitted: FloatArray) -> IntArray:
+        """The most points of a document among the admitted ones of a class, (P,); admitted: how many there are."""
+        kind, number = column
+        if kind is ClassKind.PREDICTED:
+            return self._ranked.most[number][np.rint(admitted).astype(np.int64)]
+        return np.full(len(admitted), self._clustering(kind).most[number])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

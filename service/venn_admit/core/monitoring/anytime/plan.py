@@ -50,9 +50,11 @@ class Lamp(StrEnum):
         """
         if self is Lamp.GROUPS:
             return any(isinstance(kind, GroupKind) for kind in promised)
-        kind = {Lamp.PROMISE: ClassKind.PREDICTED, Lamp.TRUE_CLASSES: ClassKind.TRUE}.get(self)
-        return self is Lamp.PARTITIONS or kind in promised
+        return self is Lamp.PARTITIONS or KIND_OF_LAMP.get(self) in promised
 
+
+KIND_OF_LAMP = {Lamp.PROMISE: ClassKind.PREDICTED, Lamp.TRUE_CLASSES: ClassKind.TRUE}
+"""The lamps of shares right in classes, and the classes."""
 
 EARLY = {
     Lamp.PROMISE: Lamp.EARLY_PROMISE,
@@ -126,7 +128,7 @@ class MonitorPlan:
         """
         if lamp is Lamp.GROUPS:
             return max(0 if self.groups is None else int(self.groups.tested.sum()), 1)
-        if lamp in {Lamp.PROMISE, Lamp.TRUE_CLASSES}:
+        if lamp in KIND_OF_LAMP:
             return self.class_count
         if lamp in OF_SAMPLE:
             return 2 * self.class_count
@@ -147,7 +149,7 @@ class MonitorPlan:
             assert self.groups is not None, "a lamp of groups has groups"
             return Watched(lamp, number, self.groups.classes[number])
         group, number_of_class = divmod(number, self.class_count)
-        kind = ClassKind.TRUE if shares is Lamp.TRUE_CLASSES else ClassKind.PREDICTED
+        kind = KIND_OF_LAMP.get(shares, ClassKind.PREDICTED)
         has_group = lamp in {Lamp.PARTITIONS, Lamp.MIX} and self.partition_count > self.class_count
         return Watched(lamp, number, PromisedClass(kind, number_of_class, None), group if has_group else None)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from venn_admit.core.calibrators.certification import class_document
 from venn_admit.core.monitoring.history import COUNTED_LABELS, ChainHistory, Day, SnapshotChange
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Picture, Section, TextTable
@@ -138,9 +139,9 @@ def chains_picture(history: ChainHistory, class_names: Sequence[str]) -> Picture
     return Picture(
         "chains",
         "What the certificate that stands came to, in UTC: the share of the labelled points that it admits; the labels "
-        f"that count for its chain, {newest.labels:,} at last; and how much the next threshold of each predicted class "
-        "has of what it needs, which falls back whenever one is certified. A dashed line is the start of a chain, and "
-        "hatched is the time of an alarm of the promise.",
+        f"that count for its chain, {newest.labels:,} at last; and what the next threshold of each predicted class, "
+        "or the next policy for all classes, has of what it needs, which falls back whenever one is certified. A "
+        "dashed line is the start of a chain, and hatched is the time of an alarm of the promise.",
         draw,
     )
 
@@ -148,10 +149,17 @@ def chains_picture(history: ChainHistory, class_names: Sequence[str]) -> Picture
 def chains_payload(history: ChainHistory) -> dict[str, Any]:
     """Return the same for programs."""
     return {
-        "advances": [{**asdict(one), "created_at": one.created_at.isoformat()} for one in history.advances],
+        "advances": [
+            {
+                **asdict(one),
+                "created_at": one.created_at.isoformat(),
+                "evidence": {"all" if of is None else of: part for of, part in one.evidence.items()},
+            }
+            for one in history.advances
+        ],
         "alarms": [
             {
-                "predicted": one.predicted,
+                **class_document(one.about),
                 "created_at": one.created_at.isoformat(),
                 "ended_at": None if one.ended_at is None else one.ended_at.isoformat(),
             }
