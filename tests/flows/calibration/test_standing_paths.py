@@ -17,6 +17,7 @@ from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make
 from tests.flows.recalibration import REQUEST
 from tests.running import Bench
 from tests.templates import CopyOf, Filled
+from venn_admit.cli.advice import command
 from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.monitoring.anytime.plan import Lamp
 from venn_admit.files.label_sources import LabelFile
@@ -26,6 +27,7 @@ from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.notify import update_behind
 from venn_admit.flows.reports.report import report
+from venn_admit.report.calibration.advice import advice
 from venn_admit.report.standing import standing_text
 
 PATH: dict[str, Any] = {**STANDING, "alpha": "0.1", "certify": "predicted,true"}
@@ -136,6 +138,26 @@ def test_an_alarm_for_any_class_withdraws_every_policy(begun: Bench, kind: Class
     advance(begun)
     assert certificate(begun).policy is not None
     assert not certificate(begun).withdrawn
+
+
+@pytest.mark.parametrize("kinds", ["predicted", "predicted,true"])
+def test_many_certificates_that_are_made_once_are_followed_by_advice_to_let_one_stand(begun: Bench, kinds: str) -> None:
+    def advised() -> list[str]:
+        found = report(begun.workspace(), NAME, calibration_id=None)
+        return [said for said in advice(found, command) if "for all times" in said]
+
+    for looks, alpha in enumerate(("0.2", "0.21", "0.22", "0.23"), start=2):
+        assert advised() == []
+        calibrated(begun, certify=kinds, alpha=alpha, score="network")
+        assert report(begun.workspace(), NAME, calibration_id=None).looks[0].looks == looks
+    (said,) = advised()
+    asked = f"venn-admit calibrate {NAME} --method venn-abers --alpha 0.23 --score network --standing --certify {kinds}"
+    assert said == (
+        f"5 certificates looked at the labels of mc and vp; all hold together with confidence 0.775. `{asked}` begins "
+        "one that makes a single statement for all times, while labels arrive."
+    )
+    calibrated(begun, certify=kinds, alpha="0.23", score="network", standing=True)
+    assert advised() == []
 
 
 def test_drawn_points_weigh_among_all_points(begun: Bench) -> None:

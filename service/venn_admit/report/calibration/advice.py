@@ -8,9 +8,12 @@ from venn_admit.core.reasons import Reason
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding
 from venn_admit.report.wording import share_text
+from venn_admit_client.records import looks_text
 
 ENOUGH_REJECTED = 10
 """From this many points on, it is a finding if all of them are rejected; with fewer, it may happen by chance."""
+MANY_LOOKS = 5
+"""From this many certificates on that looked at the same labels, one that stands is advised."""
 HARDLY_ANY = 0.05
 """It is a finding if less than this share of recent traffic is admitted, but at least twice as much of vp would be."""
 
@@ -113,9 +116,9 @@ def _withheld(report: CalibrationReport, number: int, render: Render) -> str:
 
 def _upkeep(report: CalibrationReport, render: Render) -> Iterator[str]:
     """Labels and parameters that are newer than the calibration, and discrepancies that have grown."""
-    for number in report.withheld:
-        if number > report.snapshot.id:
-            yield _withheld(report, number, render)
+    waiting = [number for number in report.withheld if number > report.snapshot.id]
+    for number in waiting:
+        yield _withheld(report, number, render)
     again = f"`{render(report.part.again(report))}`"
     if report.snapshot.chain_has_ended:
         yield (
@@ -132,6 +135,10 @@ def _upkeep(report: CalibrationReport, render: Render) -> Iterator[str]:
             f"Chain {number} would admit clearly more than this one: `{render(step)}` begins it. It takes a part of "
             "the confidence, and labels from before do not count for it."
         )
+    instead = report.part.standing_instead(report)
+    if instead is not None and not waiting and report.looks and report.looks[0].looks >= MANY_LOOKS:
+        said = looks_text(report.looks[0].looks, report.looks[0].joint_confidence)
+        yield f"{said} `{render(instead)}` begins one that makes a single statement for all times, while labels arrive."
     if report.agreement is None:
         return
     if report.snapshot.chain_has_ended is None and not report.snapshot.parameters_are_current:

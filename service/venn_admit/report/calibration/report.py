@@ -111,6 +111,9 @@ class MethodPart(Protocol):
     def following(self, report: "CalibrationReport") -> tuple[int, Step] | None:
         """Return the number of a chain that would admit clearly more, with the step that begins it; None for none."""
 
+    def standing_instead(self, report: "CalibrationReport") -> Step | None:
+        """Return the step that begins a certificate that stands for what this one is for; None if none could."""
+
     def payload(self, report: "CalibrationReport") -> dict[str, Any]:
         """Return what the sections and the budget show, for programs."""
 

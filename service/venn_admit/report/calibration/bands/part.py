@@ -128,6 +128,9 @@ class BandsPart(BandsContents):
     def following(self, report: CalibrationReport) -> None:
         """No chain follows sets and bands."""
 
+    def standing_instead(self, report: CalibrationReport) -> None:
+        """No certificate stands for sets and bands."""
+
     def payload(self, report: CalibrationReport) -> dict[str, Any]:
         budget = self.lacking
         return {

@@ -7,6 +7,7 @@ from typing import Any
 
 from venn_admit.advice import Render, Step, Verb
 from venn_admit.core.calibrators.arguments import json_settings, setting_words
+from venn_admit.core.calibrators.certification import DocumentTest, GroupKind
 from venn_admit.core.calibrators.promises import AskedPromise, Promised
 from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.core.monitoring.cells import CellState
@@ -187,6 +188,17 @@ class CellsPart(CellsContents):
         if report.snapshot.chain_has_ended or report.snapshot.later is not None:
             return None
         return standing.following.chain, self._begin(report)
+
+    def standing_instead(self, report: CalibrationReport) -> Step | None:
+        found = self.certificate
+        if found is None or found.standing is not None or found.policy is None:
+            return None
+        if found.loss or found.class_shares or found.test is DocumentTest.ASYMPTOTIC:
+            return None
+        if any(isinstance(kind, GroupKind) for kind in found.kinds):
+            return None
+        asked = replace(self.settings, promise=AskedPromise.POINTWISE, certify=found.kinds, standing=True, family=False)
+        return report.step(Verb.CALIBRATE, settings=asked, neighbour_count=self.neighbour_count)
 
     def _begin(self, report: CalibrationReport) -> Step:
         """The step that begins the next chain."""
