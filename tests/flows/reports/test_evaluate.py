@@ -194,6 +194,12 @@ class TestWhichPoints:
         found = request_evaluation_of_decisions(few_reviews.workspace(), "reviews", calibration_id=None).labelled
         assert (found.ids.size, found.seen_count) == (50, 0)
         assert found.chosen_count == 20, "what was drawn at random goes on being so"
+        for retract, given in ((True, [""] * 10), (False, arrays["y"][:10])):
+            named = zip(arrays["id"][:10], given, strict=True)
+            path.write_text("\n".join(["external_id,label", *(f"{key},{label}" for key, label in named)]) + "\n")
+            label(few_reviews.engine, "reviews", LabelFile(path), selection="selected", retract=retract)
+        found = request_evaluation_of_decisions(few_reviews.workspace(), "reviews", calibration_id=None).labelled
+        assert (found.ids.size, found.chosen_count) == (50, 30), "a random label that was taken back is none"
         of_file = request_file(few_reviews, few_reviews.write("again.npz", arrays)).labelled
         assert (of_file.ids.size, of_file.chosen_count) == (60, 0), "a file is what its shares are of"
 

@@ -271,6 +271,21 @@ class TestRecentTraffic:
             assert [one.exemplars for one in found.inventory.selections] == [4_000 + len(admitted)]
         assert counted == [(len(admitted), len(admitted)), (len(admitted) - 4, len(admitted))]
 
+    def test_a_random_label_that_was_taken_back_says_nothing_of_the_next(self, few_reviews: Bench) -> None:
+        """As `label` advises for labels that were said to be random and are not; corrections change only the label."""
+        few_reviews.score("reviews", few_reviews.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}))
+        give_labels(few_reviews, range(5))
+        path = few_reviews.folder / "given.csv"
+        for lines, retract in ((f"{IDS[0]},\n{IDS[1]},\n", True), (f"{IDS[4]},{1 - tweets()['y'][4]}\n", False)):
+            path.write_text(f"external_id,label\n{lines}")
+            label(few_reviews.engine, "reviews", LabelFile(path), selection="selected", retract=retract)
+        give_labels(few_reviews, range(1), selection="selected")
+        found = report(few_reviews)
+        counted = [(one.selection, one.exemplars, one.calibrating) for one in found.inventory.selections]
+        assert counted == [("random", 4_003, 4_003), ("selected", 1, 0)]
+        rows = few_reviews.rows(found.queries["labels"])
+        assert [(row.selection, row.exemplars, row.calibrating) for row in rows] == counted
+
     def test_only_so_many_points_are_read_evenly(self, scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(reports, "RECENT", 400)
         found = report(scored).traffic

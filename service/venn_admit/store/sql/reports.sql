@@ -68,8 +68,8 @@ WHERE
     AND abs(of_exemplar.logit_sum - 1) <= :tolerance;
 
 -- name: label_selections
--- How the current labels were chosen, by the latest event of each exemplar that is no selected correction, and those of
--- a review by the rule that drew the point. Training labels are not chosen.
+-- How the current labels were chosen, by the latest event of each exemplar that is no selected correction, since its
+-- label was last taken back, and those of a review by the rule that drew the point. Training labels are not chosen.
 SELECT
     latest.selection,
     draw.audit_rule_id AS rule,
@@ -86,7 +86,15 @@ CROSS JOIN
             event.selection,
             event.created_at
         FROM label_event AS event
-        WHERE event.exemplar_id = exemplar.id
+        WHERE
+            event.exemplar_id = exemplar.id
+            AND event.id > (
+                SELECT coalesce(max(retraction.id), 0)
+                FROM label_event AS retraction
+                WHERE
+                    retraction.exemplar_id = exemplar.id
+                    AND retraction.label IS NULL
+            )
         ORDER BY event.selection = 'selected' ASC, event.id DESC
         LIMIT 1
     ) AS latest

@@ -150,7 +150,30 @@ WHERE classifier = :classifier
 ORDER BY array_position(ARRAY['train', 'knn', 'mc', 'vp', 'scored'], split);
 
 -- name: labels
--- Labels outside of the training data, by how they were selected, and how many of these exemplars calibrate.
+-- Labels outside of the training data, by how they were selected, and how many of these exemplars calibrate. The newest
+-- event since the label was last taken back says it; a selected correction changes only the label.
+WITH event_by_point AS (
+    SELECT
+        *,
+        max(event) FILTER (WHERE label IS NULL) OVER (PARTITION BY external_id) AS retraction
+    FROM report.label_v1
+    WHERE
+        classifier = :classifier
+        AND split <> 'train'
+),
+
+given_label AS (
+    SELECT DISTINCT ON (external_id)
+        classifier,
+        external_id,
+        split,
+        selection,
+        created_at
+    FROM event_by_point
+    WHERE event > coalesce(retraction, 0)
+    ORDER BY external_id ASC, selection = 'selected' ASC, event DESC
+)
+
 SELECT
     given.selection,
     draw.rule,
@@ -160,17 +183,12 @@ SELECT
     max(draw.probability) AS largest_probability,
     min(given.created_at) AS first,
     max(given.created_at) AS newest
-FROM report.label_v1 AS given
+FROM given_label AS given
 LEFT JOIN report.audit_draw_v1 AS draw
     ON
         given.classifier = draw.classifier
         AND given.external_id = draw.external_id
         AND given.selection = 'review'
-WHERE
-    given.classifier = :classifier
-    AND given.is_current
-    AND given.label IS NOT NULL
-    AND given.split <> 'train'
 GROUP BY
     given.selection,
     draw.rule
