@@ -1,5 +1,6 @@
 """The queries that a report offers give the figures of its tables, for a role that may read schema `report` alone."""
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC
 from decimal import Decimal
@@ -432,6 +433,7 @@ def test_the_page_and_the_payload_have_every_query(report: CalibrationReport) ->
     page = Page(render_calibration(report, command))
     names = [table.query for table in tables(report) if table.query is not None]
     assert page.text.count("SQL of this table") == len(names)
+    assert re.findall(r"\{\w+\}", page.text) == [], "every sentence is filled in"
     for name in names:
         assert " ".join(report.queries[name].split()) in page.text
     assert calibration_payload(report, command)["queries"] == {name: report.queries[name] for name in names}

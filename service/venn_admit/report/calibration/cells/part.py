@@ -140,7 +140,7 @@ class CellsPart(CellsContents):
             f"would be admitted: by {by} under this calibration, whatever calibration and options decided; {apart}.",
             "The columns mc and recent by score are shares of the points of the predicted class, whose scores are cut "
             f"at their quartiles over mc{by_distance}.",
-            "Shares admitted, and rejected by reason, as they were decided; of mc by {by}.",
+            f"Shares admitted, and rejected by reason, as they were decided; of mc by {by}.",
         )
 
     def rejections(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:
