@@ -171,7 +171,7 @@ def test_it_listens_to_other_machines_only_with_a_key(program: Program) -> None:
 
 def test_the_life_of_a_key(own_ingested: Program) -> None:
     made = own_ingested(
-        "key", "create", "nightly job", "--scope", "score", "--classifier", NAME, "--expires", 30, "--json"
+        "key", "create", "nightly job", "--scope", "score", "--classifier", NAME, "--expires", "30d", "--json"
     ).result
     assert re.fullmatch(rf"va_{made['key']}_[0-9a-f]{{64}}", made["secret"])
     (listed,) = own_ingested("key", "list", "--json").result["keys"]
@@ -204,7 +204,12 @@ def test_the_life_of_a_key(own_ingested: Program) -> None:
         ((" ", "--scope", "read"), 2, "name: expected 1 to 100 printable characters"),
         (("a\x07", "--scope", "read"), 2, "name: expected"),
         (("x", "--scope", "read", "--classifier", "none"), 3, "no classifier is named 'none'"),
-        (("x", "--scope", "read", "--expires", 0), 2, f"expires: expected 1 to {MOST_DAYS} days, got 0"),
+        (
+            ("x", "--scope", "read", "--expires", 30),
+            2,
+            "expected a number of days from 1d to 99999d, such as 90d, got '30'",
+        ),
+        (("x", "--scope", "read", "--expires", "3651d"), 2, f"expires: expected 1 to {MOST_DAYS} days, got 3651"),
     ],
 )
 def test_keys_that_are_refused(ingested: Program, arguments: tuple[object, ...], code: int, saying: str) -> None:

@@ -25,14 +25,16 @@ def create_key(
         str | None, typer.Option(help="The one classifier that the key is for; default: all.")
     ] = None,
     expires: Annotated[
-        int | None, typer.Option(help="Number of days after which the key expires; default: never.")
+        str | None, typer.Option(help="Days after which the key expires, such as 90d; default: never.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Make a key for the HTTP service, and show it once: it is not stored, and cannot be shown again."""
     from venn_admit.flows.keys.keys import create
+    from venn_admit.runtime.settings import days
 
-    made = create(open_session().engine, name, scope=scope, classifier=classifier, days=expires)
+    kept = None if expires is None else days(expires).days
+    made = create(open_session().engine, name, scope=scope, classifier=classifier, days=kept)
     print_result(
         as_json,
         {"key": made.id, "name": name, "scope": scope, "classifier": classifier, "secret": made.text},
