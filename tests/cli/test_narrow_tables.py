@@ -16,6 +16,7 @@ from venn_admit.cli.tables.rows import cell, jobs_table
 from venn_admit.core.calibrators.certification import ClassKind
 from venn_admit.core.calibrators.settings import MethodSettings, make_settings, make_venn_abers_settings
 from venn_admit.core.split_names import Split
+from venn_admit.errors import InvalidInputError
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.decisions.catalogue import Counts
@@ -173,3 +174,11 @@ def test_a_progress_bar_gives_way_before_its_figures_do(width: int, monkeypatch:
         advance(12_000_000)
     assert "12000000/12000000 0:00:00" in written.getvalue()
     assert "method" in written.getvalue()
+
+
+def test_a_refusal_takes_the_progress_bar_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = StringIO()
+    monkeypatch.setattr(output, "messages", Console(file=written, width=80))
+    with pytest.raises(InvalidInputError), output.progress("Storing new.npz", 10):
+        raise InvalidInputError("expected other rows")
+    assert written.getvalue().strip() == ""

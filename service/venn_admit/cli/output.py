@@ -97,4 +97,8 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     )
     with Progress(*columns, console=messages) as bar:
         task = bar.add_task(shown(what), total=total)
-        yield lambda rows: bar.advance(task, rows)
+        try:
+            yield lambda rows: bar.advance(task, rows)
+        except BaseException:
+            bar.live.transient = True  # what ended it is said instead
+            raise

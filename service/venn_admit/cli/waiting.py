@@ -33,15 +33,15 @@ class Showing:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._clear()
+        self.clear()
 
     def show(self, what: str, total: int | None = None) -> None:
         """Show a bar, or a line if the number of rows is unknown."""
         if total is not None:
-            self._clear()
+            self.clear()
             self._advance = self._display.enter_context(progress(what, total))
         elif self._status is None:
-            self._clear()
+            self.clear()
             self._status = self._display.enter_context(messages.status(cell(what)))
         else:
             self._status.update(cell(what))
@@ -50,7 +50,8 @@ class Showing:
         """Move the bar."""
         self._advance(rows)
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """End the bar, which stays as it is, or the line, which goes."""
         self._display.close()
         self._advance, self._status = lambda _: None, None
 
@@ -70,7 +71,7 @@ class Waiting(Showing):
         """Send a job, wait for it, and do what remains; whatever ends that early, it says how the job is resumed."""
         from venn_admit.flows.jobs import listing
 
-        self._clear()
+        self.clear()
         total = listing.progress(self._session.engine, job_id).row_count
         if total:
             self._wait(job_id, what, total)

@@ -71,6 +71,7 @@ def start(
         ):
             if found is Stage.STORE:
                 workers.enter_context(session.workers())
+            shell.clear()  # results and bars are on one terminal
             told.tell(found)
     if as_json:
         print_result(True, told.result)
