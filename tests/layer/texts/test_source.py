@@ -157,6 +157,7 @@ REFUSED: dict[str, tuple[str, str | bytes, str]] = {
     "UTF-16": ("t.csv", "text\nhello\n".encode("utf-16"), "in UTF-8, got UTF-16; save .* `iconv --from-code UTF-16 "),
     "UTF-32": ("t.csv", "text\nhello\n".encode("utf-32"), "expected text in UTF-8, got UTF-32"),
     "a NUL": ("t.csv", "text\na\0b\n", "row 0, text: expected text without NUL characters"),
+    "semicolons": ("t.csv", "text;label\na, b;no\n", "commas, got 'text;label'; separate them by commas, not by ';'"),
     "too few values": ("t.csv", "text,label\na\n", "row 0: expected 2 values, got 1"),
     "an open quotation mark": ("t.csv", 'text\n"a\n', "row 0: expected values of CSV, got"),
     "a column twice": ("t.csv", "text,text\na,b\n", "columns: expected at most 1,000, every name once"),

@@ -31,6 +31,7 @@ _START = "-DOCSTART-"
 _COMMENT = re.compile(r"# (?:\s*(?:sent_)?id\s*=\s*(?P<id>.*\S))?")
 _NUMBERED_COLUMNS = 10  # of CoNLL-U and CoNLL-X; CoNLL 2009 has more
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # numbers of several words that are written as one, or of an omitted one
+_OTHER_SEPARATOR = re.compile(r"[;\t|]")
 LINE_CHARACTERS = 16 << 20
 """The longest line, and so the longest text, that is read."""
 # No text in UTF-8 begins like these. UTF-32 comes first, because its mark begins like that of UTF-16.
@@ -71,6 +72,9 @@ def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
     names = _next(path, rows, "the line of names")
     if names is None:
         raise input_error(path, "table", "a first line with the names of the columns", "an empty file")
+    if len(names) == 1 and (found := _OTHER_SEPARATOR.search(names[0])):
+        advice = f"separate them by commas, not by {found[0]!r}"
+        raise input_error(path, "line of names", "columns that are separated by commas", ascii(names[0][:80]), advice)
     parquet_rows.check_columns(path, names)
     number = 0
     while (values := _next(path, rows, f"row {number}")) is not None:
