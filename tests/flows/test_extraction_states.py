@@ -74,3 +74,4 @@ def test_a_renamed_copy_has_the_ids_of_its_name(tmp_path: Path, ending: str, has
     for path, shards in zip((first, copy), found, strict=False):
         expected = ids if has_ids else [f"{path.stem}:{row}" for row in range(3)]
         assert shards.external_ids == expected == list(document_ids(path, kind="document"))
+        assert shards.called == path, "its user knows the file, not the folder that its states are kept in"

@@ -62,12 +62,12 @@ def extract(
     """
     check_origin(model, shards)
     if inherit_labels:
-        check_inherited(shards.kind, str(shards.folder))
+        check_inherited(shards.kind, str(shards.called))
     level = level_of(model, level)
     class_count, dimension = len(model.class_names), model.vector_length_at(level)
     size = min(BATCH_ROWS, block_rows(memory_budget, 4 * (dimension + class_count)))
     layout = Layout(
-        str(shards.folder),
+        str(shards.called),
         dimension,
         class_count,
         ClassNumbers(class_count, model.class_names),
@@ -100,17 +100,17 @@ def check_origin(model: MemoryModel, shards: StateShards) -> None:
     """Check that token states are those that a memory layer takes."""
     if shards.encoder != model.encoder:
         raise InvalidInputError(
-            f"{shards.folder}: expected states of the encoder that the memory layer was trained with, {model.encoder}, "
+            f"{shards.called}: expected states of the encoder that the memory layer was trained with, {model.encoder}, "
             f"got {shards.encoder}; compute them again with that encoder"
         )
     if shards.class_names != model.class_names:
         raise InvalidInputError(
-            f"{shards.folder}: expected the classes {', '.join(map(ascii, model.class_names))}, "
+            f"{shards.called}: expected the classes {', '.join(map(ascii, model.class_names))}, "
             f"got {', '.join(map(ascii, shards.class_names))}; write the states with the classes of the memory layer"
         )
     if model.settings.several_labels or shards.several_labels:
         raise InvalidInputError(
-            f"{shards.folder}: expected one label of each document, got several; choose one of the labels"
+            f"{shards.called}: expected one label of each document, got several; choose one of the labels"
         )
 
 
@@ -205,6 +205,6 @@ def _check_attributes(document: StateDocument, shards: StateShards, reserved: fr
     taken = sorted(reserved & document.attributes.keys())
     if taken:
         raise InvalidInputError(
-            f"{shards.folder}: document {document.external_id!a}: expected no attribute {taken[0]!a}, a name "
+            f"{shards.called}: document {document.external_id!a}: expected no attribute {taken[0]!a}, a name "
             "that extraction gives to one of its own, got one; rename the column or array"
         )

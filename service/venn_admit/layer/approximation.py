@@ -96,7 +96,7 @@ def training_exemplars(
             external_ids += [batch.external_ids[row] for row in known.tolist()]
             document_ids += [batch.document_ids[row] or batch.external_ids[row] for row in known.tolist()]
         if not external_ids:
-            raise NotReadyError(f"{shards.folder}: expected labelled training exemplars, got none; label some")
+            raise NotReadyError(f"{shards.called}: expected labelled training exemplars, got none; label some")
         with writing(folder):
             file.flush()
         shape = (len(external_ids), model.vector_length_at(level))
@@ -173,7 +173,7 @@ def fit_on(
             break
     if len(set(document_keys)) < 2:
         raise NotReadyError(
-            f"{shards.folder}: expected at least 2 documents to fit the KNN on, got {len(set(document_keys))}; "
+            f"{shards.called}: expected at least 2 documents to fit the KNN on, got {len(set(document_keys))}; "
             "evaluate more documents, or give others for the fit"
         )
     neighbours = Neighbours(

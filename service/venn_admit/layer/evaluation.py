@@ -230,7 +230,7 @@ class _Points:
         has_labels = bool(labelled.any())
         if not has_labels and (knn is None or not len(label)):
             raise NotReadyError(
-                f"{shards.folder}: expected {level}s with labels to evaluate by, got none among {len(label):,}; "
+                f"{shards.called}: expected {level}s with labels to evaluate by, got none among {len(label):,}; "
                 "label some. Documents of labelled words have labels if the layer has a background class. If all "
                 "documents serve the fit, give others for it"
             )

@@ -25,11 +25,11 @@ def find_symbols(shards: StateShards, rows: IntArray) -> tuple[str, ...]:
     found: set[str] = set()
     for row, tokens in zip(rows.tolist(), shards.tokens(rows), strict=True):
         if not tokens:
-            raise no_symbols(f"{shards.folder}: document {shards.external_ids[row]!a}")
+            raise no_symbols(f"{shards.called}: document {shards.external_ids[row]!a}")
         found |= set(tokens)
         if len(found) > MOST_SYMBOLS:
             raise InvalidInputError(
-                f"{shards.folder}: expected at most {MOST_SYMBOLS:,} different texts of tokens to learn vectors of, "
+                f"{shards.called}: expected at most {MOST_SYMBOLS:,} different texts of tokens to learn vectors of, "
                 "got more; leave symbols out"
             )
     return tuple(sorted(found))

@@ -95,7 +95,7 @@ def train(
     settings.check_classes(len(shards.class_names))
     if shards.kind != settings.form.kind:
         raise InvalidInputError(
-            f"{shards.folder}: expected labels of each {settings.form.kind} for form {settings.form}, "
+            f"{shards.called}: expected labels of each {settings.form.kind} for form {settings.form}, "
             f"got labels of each {shards.kind}; choose another form or task"
         )
     training = _training_digest(shards, settings)
@@ -268,7 +268,7 @@ def _check_each_label(shards: StateShards, counts: IntArray, documents: int) -> 
         if count in (0, documents):
             lacking = "with" if count == 0 else "without"
             raise NotReadyError(
-                f"{shards.folder}: expected documents with and without label {name!a} to train on, got none "
+                f"{shards.called}: expected documents with and without label {name!a} to train on, got none "
                 f"{lacking} it among {documents:,}; label others, or leave this label out"
             )
 
@@ -317,7 +317,7 @@ def _check_memory(shards: StateShards, settings: MemorySettings, memory_budget: 
     needed = 4 * (tokens * token_floats + documents * document_floats + 8 * parameters)
     if needed > memory_budget:
         raise too_large(
-            shards.folder,
+            shards.called,
             "a mini-batch",
             memory_budget,
             needed,

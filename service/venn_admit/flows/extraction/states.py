@@ -213,7 +213,7 @@ def _encoded(
                     shards.append(document)
                     display.advance(1)
     display.show(f"Checking the states of {texts.path.name}")
-    return StateShards(folder)
+    return StateShards(folder, texts.path)
 
 
 def _converted(path: Path, options: SourceOptions, resources: Resources) -> StateShards:
@@ -238,7 +238,7 @@ def _converted(path: Path, options: SourceOptions, resources: Resources) -> Stat
                 source=source,
                 memory_budget=resources.memory_budget,
             )
-    return StateShards(folder)
+    return StateShards(folder, path)
 
 
 @contextmanager

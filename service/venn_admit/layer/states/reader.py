@@ -22,6 +22,7 @@ class StateShards:
     Memory: some tens of bytes a document, and the document that is read; the states stay in the files.
 
     Attributes:
+        called: What messages call it.
         index: What `index.json` says; `kind`, `width`, `encoder`, `class_names` and both counts are from there.
         cut_count: The number of documents with more tokens than the encoder reads.
         lengths: (n,) int64, T >= 1 of each document.
@@ -30,13 +31,16 @@ class StateShards:
         several_labels: Whether it may.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, file: Path | None = None) -> None:
         """Open a folder, and check that its shards are those that were written, by reading all of them once.
+
+        Args:
+            file: What the states were made from, if its user knows that instead of the folder.
 
         Raises:
             InvalidInputError: The folder is not complete, or a file is invalid.
         """
-        self.folder = folder
+        self.folder, self.called = folder, file or folder
         if not (folder / INDEX_NAME).exists() and (folder / UNFINISHED_NAME).exists():
             raise InvalidInputError(
                 f"{folder}: expected a complete folder of states, got one whose writing was interrupted; "
@@ -60,7 +64,7 @@ class StateShards:
         """The n ids, in order. InvalidInputError if one occurs twice."""
         ids = [external_id for shard in self._shards for external_id in shard.external_ids()]
         if len(set(ids)) < len(ids):
-            raise input_error(self.folder, "ids", "every id once", "one twice", "write the states again")
+            raise input_error(self.called, "ids", "every id once", "one twice", "write the states again")
         return ids
 
     def documents(self, order: IntArray | None = None) -> Iterator[StateDocument]:
@@ -81,7 +85,7 @@ class StateShards:
         """
         if not self.several_labels:
             raise InvalidInputError(
-                f"{self.folder}: expected documents with any number of labels, as the memory layer was trained on, "
+                f"{self.called}: expected documents with any number of labels, as the memory layer was trained on, "
                 "got one label each; give each a list of labels"
             )
         number = self.class_names.index(label)
