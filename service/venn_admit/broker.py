@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from typing import Any, NoReturn, TypeVar
 
@@ -244,6 +245,9 @@ def _reachable(app: Celery) -> Iterator[None]:
             "amqp://user:password@host:port//, with special characters percent-encoded; correct VENN_ADMIT_BROKER_URL"
         ) from None
     except Exception as error:  # transports raise different errors, without a common root
+        if url.startswith("redis") and find_spec("redis") is None:
+            lacks = "needs the package redis, which is not installed: pip install 'venn-admit[redis]'"
+            raise BrokerError(f"the broker {_named(url)} {lacks}") from error
         raise BrokerError(
             f"the broker {_named(url)} cannot be reached: "
             f"{mask(str(error), url).removesuffix('.') or type(error).__name__}; "

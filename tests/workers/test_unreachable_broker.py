@@ -81,6 +81,13 @@ def test_an_address_where_no_broker_is(url: str, said: str) -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("_asked_once")
+def test_a_broker_whose_package_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker, "find_spec", lambda _: None)
+    with pytest.raises(BrokerError, match=r"needs the package redis, .*: pip install 'venn-admit\[redis\]'\Z"):
+        broker.prepare(application("redis://:secret@127.0.0.1:9/0"))
+
+
 @pytest.mark.parametrize("broker_url", ["carrier-pigeon://bob:secret@127.0.0.1", "redis://:secret@127.0.0.1:port/0"])
 def test_a_worker_does_not_start_with_an_address_of_no_broker(
     broker_url: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
