@@ -50,6 +50,12 @@ def test_what_it_would_take(needed: int | None, said: str) -> None:
     assert promise_sentence(cascade(is_certified=False, labels_needed=needed))[0].endswith(said)
 
 
+def test_what_the_rows_of_a_policy_that_failed_are_is_said() -> None:
+    """Else the classifiers together would seem to serve nothing, and some of a class."""
+    said = "The last rows of the table show what the policy that came closest would serve."
+    assert [said in promise_sentence(cascade(is_certified=certified)) for certified in (False, True)] == [True, False]
+
+
 def test_a_share_right_with_a_few_errors_among_thousands_is_not_rounded_to_all() -> None:
     served = CascadeClass(
         "predicted", "positive", served=2697, right=2696, low=0.9979, high=0.99993, threshold=0.5, labels_needed=None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         q_bins_text,
         thresholds_text,
     )
-    from .cascades import CascadeClass, CascadeDecision, CascadeReport, CascadeStage, Served, ServedStage
+    from .cascades import CascadeClass, CascadeDecision, CascadeReport, CascadeStage, Served, ServedStage, cost_text
     from .certificates import (
         Certificate,
         CertificateLook,
@@ -84,6 +84,7 @@ __all__ = [
     "StoredDecision",
     "Weaker",
     "Withheld",
+    "cost_text",
     "count_text",
     "labels_needed_text",
     "looks_text",

@@ -109,6 +109,15 @@ class CascadeReport(Told):
         return "\n".join(_cascade_lines(self))
 
 
+def cost_text(cost: float) -> str:
+    """Return a cost, of a point or of many.
+
+    >>> [cost_text(cost) for cost in (0.00125, 95.0612, 8_936_400.0)]
+    ['0.00125', '95.06', '8,936,400']
+    """
+    return f"{cost:.4g}" if cost < 1000 else f"{cost:,.0f}"
+
+
 def _cascade_lines(found: CascadeReport) -> Iterator[str]:
     if found.number is None:
         yield f"Cascade {found.cascade}: not certified yet, and serves nothing until then"
@@ -121,11 +130,12 @@ def _cascade_lines(found: CascadeReport) -> Iterator[str]:
         )
     for stage in found.stages:
         served = "" if stage.served is None else f"; reached by {stage.reached:,} points, serves {stage.served:,}"
-        yield f"  stage {stage.place}, {stage.classifier or 'a person'}: cost {stage.cost:.4g}{served}"
+        yield f"  stage {stage.place}, {stage.classifier or 'a person'}: cost {cost_text(stage.cost)}{served}"
     if found.is_certified and found.points:
         yield f"  classifiers serve {found.served or 0:,} of {found.points:,} points of evidence"
     if found.cost is not None:
-        yield f"  a point costs {found.cost:.4g} on average, and {found.cost_of_last:.4g} by the last stage alone"
+        last = cost_text(found.cost_of_last)
+        yield f"  a point costs {cost_text(found.cost)} on average, and {last} by the last stage alone"
 
 
 @record

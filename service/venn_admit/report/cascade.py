@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from venn_admit.report.evaluation.wording import interval_text
 from venn_admit.report.wording import listed_text, share_text
-from venn_admit_client.records import CascadeClass, CascadeReport, labels_needed_text
+from venn_admit_client.records import CascadeClass, CascadeReport, cost_text, labels_needed_text
 
 CASCADE_COLUMNS = ("cascade", "stages", "certificate", "served", "cost a point", "last stage alone")
 STAGE_COLUMNS = ("stage", "classifier", "class", "reached", "served", "right of served", "from score", "cost a point")
@@ -18,8 +18,8 @@ def cascade_rows(found: Sequence[CascadeReport]) -> list[tuple[str, ...]]:
             ", ".join(stage.classifier or "person" for stage in one.stages),
             "" if one.number is None else str(one.number) if one.is_certified else f"{one.number}, nothing certified",
             "" if not one.points else share_text((one.served or 0) / one.points),
-            "" if one.cost is None else f"{one.cost:.4g}",
-            f"{one.cost_of_last:.4g}",
+            "" if one.cost is None else cost_text(one.cost),
+            cost_text(one.cost_of_last),
         )
         for one in found
     ]
@@ -35,11 +35,11 @@ def stage_rows(found: CascadeReport) -> list[Sequence[str | int | None]]:
         served, right = stage.served, sum(one.right for one in stage.classes)
         share = _share(right, served) if stage.classifier is not None and served is not None else ""
         name = stage.classifier or "person"
-        rows.append((str(stage.place), name, "", stage.reached, served, share, "", f"{stage.cost:.4g}"))
+        rows.append((str(stage.place), name, "", stage.reached, served, share, "", cost_text(stage.cost)))
         rows += [("", "", one.label, None, one.served, shown_share(one), _threshold(one), "") for one in stage.classes]
     if found.number is not None and found.cost is not None:
         right = sum(one.right for stage in found.stages for one in stage.classes)
-        last = f"{found.cost:.4g}; last alone {found.cost_of_last:.4g}"
+        last = f"{cost_text(found.cost)}; last alone {cost_text(found.cost_of_last)}"
         rows.append(("", "classifiers", "", found.points, found.served, _share(right, found.served or 0), "", last))
         rows += [
             ("", "", f"{one.label} ({one.kind})", None, one.served, shown_share(one), "", "") for one in found.promised
@@ -72,7 +72,8 @@ def promise_sentence(found: CascadeReport) -> list[str]:
     if not found.is_certified:
         lines = [
             f"Nothing is certified, so every point is left to {'a person' if _has_person(found) else 'you'}: "
-            f"that {promised} is right could not be shown. {_needed_text(found)}"
+            f"that {promised} is right could not be shown. {_needed_text(found)}",
+            "The last rows of the table show what the policy that came closest would serve.",
         ]
     else:
         of_documents = "" if found.documents == found.points else f" of {found.documents:,} documents"

@@ -8,8 +8,14 @@ from rich.console import RenderableType
 
 from venn_admit.cli.output import shown
 from venn_admit.cli.tables.rows import table
-from venn_admit.report.cascade import CASCADE_COLUMNS, STAGE_COLUMNS, cascade_rows, promise_sentence, stage_rows
-from venn_admit_client.records import CascadeReport, Served
+from venn_admit.report.cascade import (
+    CASCADE_COLUMNS,
+    STAGE_COLUMNS,
+    cascade_rows,
+    promise_sentence,
+    stage_rows,
+)
+from venn_admit_client.records import CascadeReport, Served, cost_text
 
 
 def cascade_lines(found: CascadeReport) -> list[RenderableType]:
@@ -34,7 +40,7 @@ def served_lines(name: str, found: Served, jobs: Sequence[int], out: Path) -> li
             one.served,
             one.waiting,
             one.unneeded,
-            f"{one.cost:,.6g}",
+            cost_text(one.cost),
         )
         for one in found.stages
     ]
@@ -43,8 +49,8 @@ def served_lines(name: str, found: Served, jobs: Sequence[int], out: Path) -> li
     lines: list[RenderableType] = [
         table(columns, rows, title=name, right=columns[-1:]),
         f"{total:,} points: {by_models:,} served by classifiers ({by_models / total:.1%}), by certificate "
-        f"{found.certificate}; cost {found.cost:,.6g}, by the last stage alone {found.cost_of_last:,.6g}. The answers "
-        f"are in {shown(str(out))}.",
+        f"{found.certificate}; cost {cost_text(found.cost)}, by the last stage alone {cost_text(found.cost_of_last)}. "
+        f"The answers are in {shown(str(out))}.",
     ]
     following = next((one for one in found.stages if one.waiting and one.place == len(jobs) + 1), None)
     if following is not None:
