@@ -212,6 +212,22 @@ def test_rows_in_use_are_scored_with_a_warning(own_calibrated: Program, tmp_path
     assert len((tmp_path / "scores.csv").read_text().splitlines()) == 48
 
 
+def test_rows_that_were_labelled_since_are_no_rows_in_use(own_calibrated: Program, tmp_path: Path) -> None:
+    """Their decisions are those of points that the calibration has not seen; the next one has."""
+    columns = samples.take(samples.scored(), slice(8))
+    ids, labels = columns["external_id"], columns["label"]
+    path = samples.save(tmp_path, "new.npz", columns | {"label": np.full(8, -1)})
+    scored = ("score", NAME, path, "--out", tmp_path / "scores.csv", "--json")
+    assert own_calibrated(*scored).result["in_use"] == {}
+    given = tmp_path / "labels.csv"
+    given.write_text("\n".join(["external_id,label", *map("{},{}".format, ids, labels)]) + "\n")
+    assert own_calibrated("label", NAME, given).code == 0
+    again = own_calibrated(*scored)
+    assert (again.result["in_use"], "warning: some rows" in again.stderr) == ({}, False)
+    assert own_calibrated("recalibrate", NAME).code == 0
+    assert own_calibrated(*scored).result["in_use"] == {"mc": 5, "vp": 1}, "the others joined knn after the fit"
+
+
 def test_kappa_above_every_band(own_calibrated: Program, scored_file: Path) -> None:
     outcome = own_calibrated("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.2", "--kappa", 1000, "--json")
     least = outcome.result["largest_usable_kappa"]

@@ -30,7 +30,10 @@ _REASONS = {reason.code: reason.encode() for reason in Reason} | {ADMITTED: None
 
 @dataclass(frozen=True, slots=True)
 class DecisionCount:
-    """The number of rows whose exemplars have the same split, predicted class, and decision or reason."""
+    """The number of rows whose exemplars have the same split, predicted class, and decision or reason.
+
+    split: that in which the snapshot knows them; `scored` for what was labelled since.
+    """
 
     split: Split
     predicted: int

@@ -105,15 +105,17 @@ ORDER BY wanted.row_number;
 
 -- name: decision_counts
 -- The number of rows of a job that were admitted, or rejected for each reason, per predicted class, and the splits of
--- the exemplars.
+-- the exemplars. One that was labelled after the snapshot, or its parameters, had no part in it: it counts as scored.
 SELECT
-    exemplar.split,
+    known.split,
     stored.predicted,
     stored.decision,
     stored.reason,
     count(*) AS rows
 FROM job
 INNER JOIN job_row ON job.id = job_row.job_id
+INNER JOIN calibration ON job.calibration_id = calibration.id
+LEFT JOIN knn_parameters AS parameters ON calibration.knn_parameters_id = parameters.id
 CROSS JOIN
     LATERAL (
         SELECT exemplar.split
@@ -122,6 +124,27 @@ CROSS JOIN
         ORDER BY exemplar.id
         LIMIT 1
     ) AS exemplar
+CROSS JOIN
+    LATERAL (
+        SELECT
+            CASE
+                WHEN
+                    exemplar.split IN ('knn', 'mc', 'vp')
+                    AND NOT EXISTS (
+                        SELECT 1
+                        FROM label_event AS event
+                        WHERE
+                            event.exemplar_id = job_row.exemplar_id
+                            AND event.selection <> 'selected'
+                            AND event.created_at <= CASE exemplar.split
+                                WHEN 'knn' THEN parameters.created_at
+                                ELSE calibration.created_at
+                            END
+                    )
+                    THEN 'scored'
+                ELSE exemplar.split
+            END AS split
+    ) AS known
 CROSS JOIN
     LATERAL (
         SELECT decision.*
@@ -135,8 +158,8 @@ CROSS JOIN
         LIMIT 1
     ) AS stored
 WHERE job.id = :job_id
-GROUP BY exemplar.split, stored.predicted, stored.decision, stored.reason
-ORDER BY exemplar.split, stored.predicted, stored.decision, stored.reason;
+GROUP BY known.split, stored.predicted, stored.decision, stored.reason
+ORDER BY known.split, stored.predicted, stored.decision, stored.reason;
 
 -- name: newest_decision
 -- The newest decision on an exemplar of a classifier; no row if there is none.
