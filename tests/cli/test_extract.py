@@ -503,7 +503,7 @@ def test_a_layer_of_several_labels_is_evaluated_and_inspected_by_label(
 @pytest.mark.parametrize(
     ("model", "file", "options", "message"),
     [
-        ("several", "several.jsonl", (), "label: expected one of the labels 'long', 'praise', got 'none'; choose one"),
+        ("several", "several.jsonl", (), "label: expected one of the labels 'long', 'praise', got none; choose one"),
         ("several", "several.jsonl", ("--label", "short"), "expected one of the labels 'long', 'praise', got 'short'"),
         ("several", "test.csv", ("--label", "long"), "expected a list of labels of each document, as the memory layer"),
         (

@@ -215,7 +215,7 @@ def test_labels_and_layers_of_the_other_kind_are_refused(tmp_path: Path) -> None
     single = draw_model(SMALL, class_count=2)
     sets = write_sets(tmp_path / "sets", documents_with_labels(5), labels=("class 0", "class 1", "class 2"))
     plain = write_states(tmp_path / "plain", draw_documents(5))
-    with pytest.raises(InvalidInputError, match="label: expected one of the labels 'class 0', 'class 1', got 'none'"):
+    with pytest.raises(InvalidInputError, match="label: expected one of the labels 'class 0', 'class 1', got none"):
         several.of_label(None)
     with pytest.raises(InvalidInputError, match="got 'class 2'; choose one of them"):
         several.of_label("class 2")

@@ -161,7 +161,7 @@ def _wanted(place: Place, names: list[str], schema: pa.Schema | None = None) -> 
     if sorted(set(wanted)) != sorted(wanted) or not {"external_id", "label"} <= set(wanted):
         expected = "external_id, label and optionally selection, each once"
         advice = "separate them by commas" if {";", "\t"} & set("".join(names)) else ""
-        raise input_error(place, "columns", expected, ", ".join(map(ascii, names)) or "none", advice)
+        raise input_error(place, "columns", expected, ", ".join(map(repr, names)) or "none", advice)
     if schema is not None:
         for name in wanted:
             accepts, expected = _TYPES[name]

@@ -333,7 +333,7 @@ def plain_attributes(place: Place, row: int, attributes: Attributes) -> Attribut
     """Return attributes as JSON knows them; raise InvalidInputError at a value that JSON, or Postgres, cannot hold."""
     plain = {}
     for name, value in attributes.items():
-        where = f"row {row}, attribute {name!a}"
+        where = f"row {row}, attribute {name!r}"
         try:
             plain[_plain(name)] = _plain(value)
         except ValueError as error:

@@ -105,8 +105,8 @@ def check_origin(model: MemoryModel, shards: StateShards) -> None:
         )
     if shards.class_names != model.class_names:
         raise InvalidInputError(
-            f"{shards.called}: expected the classes {', '.join(map(ascii, model.class_names))}, "
-            f"got {', '.join(map(ascii, shards.class_names))}; write the states with the classes of the memory layer"
+            f"{shards.called}: expected the classes {', '.join(map(repr, model.class_names))}, "
+            f"got {', '.join(map(repr, shards.class_names))}; write the states with the classes of the memory layer"
         )
     if model.settings.several_labels or shards.several_labels:
         raise InvalidInputError(
@@ -205,6 +205,6 @@ def _check_attributes(document: StateDocument, shards: StateShards, reserved: fr
     taken = sorted(reserved & document.attributes.keys())
     if taken:
         raise InvalidInputError(
-            f"{shards.called}: document {document.external_id!a}: expected no attribute {taken[0]!a}, a name "
+            f"{shards.called}: document {document.external_id!r}: expected no attribute {taken[0]!r}, a name "
             "that extraction gives to one of its own, got one; rename the column or array"
         )

@@ -136,7 +136,7 @@ def read_batches(
 
 def _symbols(shards: StateShards, document: StateDocument, known: Mapping[str, int]) -> IntArray:
     if not document.tokens:
-        raise no_symbols(f"{shards.called}: document {document.external_id!a}")
+        raise no_symbols(f"{shards.called}: document {document.external_id!r}")
     return symbol_numbers(known, document.tokens)
 
 

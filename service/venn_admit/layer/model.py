@@ -120,10 +120,12 @@ class MemoryModel:
         if label is None and not several:
             return self
         if not several or label not in self.class_names:
-            known = ", ".join(map(ascii, self.class_names[:_SHOWN_LABELS]))
+            known = ", ".join(map(repr, self.class_names[:_SHOWN_LABELS]))
             expected = f"one of the labels {known}" if several else "none with a memory layer of one label a document"
             advice = "choose one of them" if several else "leave it out"
-            raise InvalidInputError(f"label: expected {expected}, got {label or 'none'!a}; {advice}")
+            raise InvalidInputError(
+                f"label: expected {expected}, got {'none' if label is None else repr(label)}; {advice}"
+            )
         number = self.class_names.index(label)
         heads: dict[str, Any] = {
             name: np.stack([np.zeros_like(values[number]), values[number]])

@@ -25,7 +25,7 @@ def find_symbols(shards: StateShards, rows: IntArray) -> tuple[str, ...]:
     found: set[str] = set()
     for row, tokens in zip(rows.tolist(), shards.tokens(rows), strict=True):
         if not tokens:
-            raise no_symbols(f"{shards.called}: document {shards.external_ids[row]!a}")
+            raise no_symbols(f"{shards.called}: document {shards.external_ids[row]!r}")
         found |= set(tokens)
         if len(found) > MOST_SYMBOLS:
             raise InvalidInputError(

@@ -268,7 +268,7 @@ def _check_each_label(shards: StateShards, counts: IntArray, documents: int) -> 
         if count in (0, documents):
             lacking = "with" if count == 0 else "without"
             raise NotReadyError(
-                f"{shards.called}: expected documents with and without label {name!a} to train on, got none "
+                f"{shards.called}: expected documents with and without label {name!r} to train on, got none "
                 f"{lacking} it among {documents:,}; label others, or leave this label out"
             )
 

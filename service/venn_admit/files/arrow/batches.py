@@ -59,10 +59,10 @@ def check_schema(layout: Layout, schema: pa.Schema) -> None:
         raise unwanted_vectors(layout.place, "column 'vector'", schema.field("vector").type)
     for name in widths:
         if name not in schema.names:
-            raise input_error(layout.place, "columns", f"one named {name!r}", ", ".join(map(ascii, schema.names)))
+            raise input_error(layout.place, "columns", f"one named {name!r}", ", ".join(map(repr, schema.names)))
     check_names(layout.place, "column", schema.names, TYPES)
     for field in schema:
-        where = f"column {field.name!a}"
+        where = f"column {field.name!r}"
         accepts, expected = TYPES.get(field.name, OTHER_TYPES)
         if schema.names.count(field.name) > 1:
             raise input_error(layout.place, where, "one of this name", schema.names.count(field.name))
@@ -148,7 +148,7 @@ def _attributes(layout: Layout, first_row: int, columns: dict[str, pa.Array]) ->
         where = f"row {first_row + row}, attributes"
         own = _object(layout, where, value)
         if twice := own.keys() & rows[row].keys():
-            raise input_error(layout.place, where, "names that no column has", ascii(min(twice)))
+            raise input_error(layout.place, where, "names that no column has", repr(min(twice)))
         rows[row] |= own
     return rows
 

@@ -82,7 +82,7 @@ def _with_extractor(layout: Layout, arrays: dict[str, StoredArray]) -> Layout:
 def _check_present(place: Place, arrays: dict[str, StoredArray], *names: str) -> None:
     for name in names:
         if name not in arrays:
-            raise input_error(place, "arrays", f"one named {name!r}", ", ".join(map(ascii, arrays)) or "none")
+            raise input_error(place, "arrays", f"one named {name!r}", ", ".join(map(repr, arrays)) or "none")
 
 
 def _check_arrays(layout: Layout, arrays: dict[str, StoredArray]) -> None:
@@ -96,7 +96,7 @@ def _check_arrays(layout: Layout, arrays: dict[str, StoredArray]) -> None:
     first = required[0]
     row_count = arrays[first].shape[0] if arrays[first].shape else 0
     for name, array in {first: arrays[first], **arrays}.items():  # first, because the others are compared with it
-        where = f"array {name!a}"
+        where = f"array {name!r}"
         _check_dtype(layout.place, where, name, array.dtype)
         _check_width(layout, where, name, array.shape)
         if array.shape[:1] != (row_count,):
@@ -138,10 +138,10 @@ def _affordable_rows(layout: Layout, arrays: dict[str, StoredArray]) -> int:
     for name, array in arrays.items():
         if array.column_major and array.size > limit:
             advice = "it is stored column by column; save its np.ascontiguousarray"
-            raise too_large(layout.place, f"array {name!a}", limit, array.size, advice)
+            raise too_large(layout.place, f"array {name!r}", limit, array.size, advice)
     if (row_cost := sum(costs.values())) > limit:
         widest = max(costs, key=costs.__getitem__)
-        raise too_large(layout.place, f"array {widest!a}, a row", limit, row_cost, "save shorter rows")
+        raise too_large(layout.place, f"array {widest!r}, a row", limit, row_cost, "save shorter rows")
     return limit // row_cost
 
 

@@ -179,7 +179,7 @@ def _check_list(path: Path, column: pq.ColumnSchema, chunk: Chunk, pages: _Pages
     if column.physical_type == "BYTE_ARRAY":
         held += sum(pages.text_bytes(pages.value_count))
     if held > budget // 4 and held > _COMPRESSION_LIMIT * chunk.length:
-        where = f"column {column.path!a}, a row group"
+        where = f"column {column.path!r}, a row group"
         raise too_large(path, where, budget // 4, held, "write smaller row groups")
 
 

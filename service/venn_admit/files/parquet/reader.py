@@ -91,5 +91,5 @@ def read_rows(path: Path, batch_rows: int, memory_budget: int) -> Iterator[dict[
 def check_columns(path: Path, names: Sequence[str]) -> None:
     """Raise InvalidInputError if a table has too many columns, or two of one name."""
     if len(set(names)) < len(names) or len(names) > COLUMN_LIMIT:
-        shown = ", ".join(map(ascii, names[:20]))
+        shown = ", ".join(map(repr, names[:20]))
         raise input_error(path, "columns", f"at most {COLUMN_LIMIT:,}, every name once", shown)

@@ -58,7 +58,7 @@ def _rows(place: str, text: str) -> Iterator[OneLabel]:
     if not set(names) >= _NEEDED or any(names.count(one) > 1 for one in _READ):
         raise InvalidInputError(
             f"{place}: columns: expected external_id, label and optionally reviewer, each once, got "
-            f"{', '.join(map(ascii, names)) or 'none'}"
+            f"{', '.join(map(repr, names)) or 'none'}"
         )
     seen = set[tuple[str, str | None]]()
     for number, row in enumerate(rows):

@@ -100,7 +100,7 @@ def _find_row(external_ids: Sequence[str], external_id: str | None, row: int) ->
         try:
             return external_ids.index(external_id)
         except ValueError:
-            raise NotFoundError(f"the file has no document {external_id!a}; name one that it has") from None
+            raise NotFoundError(f"the file has no document {external_id!r}; name one that it has") from None
     if not 0 <= row < len(external_ids):
         raise InvalidInputError(f"row: expected 0 to {len(external_ids) - 1:,}, got {row:,}; choose one of these")
     return row

@@ -148,8 +148,8 @@ def check_options(options: SourceOptions, *paths: Path) -> None:
 def background_number(background: str, class_names: Sequence[str]) -> int:
     """Return the number of the background class; InvalidInputError if no class has this name."""
     if background not in class_names:
-        known = ", ".join(map(ascii, class_names[:_SHOWN_CLASSES]))
+        known = ", ".join(map(repr, class_names[:_SHOWN_CLASSES]))
         raise InvalidInputError(
-            f"background: expected one of the classes {known}, got {background!a}; choose one of them"
+            f"background: expected one of the classes {known}, got {background!r}; choose one of them"
         )
     return class_names.index(background)

@@ -270,7 +270,7 @@ def classes_found(path: Path, summary: TextSummary) -> tuple[str, ...]:
     """Return the classes that the labels of a file name, in order; InvalidInputError if they are not usable."""
     names = class_names_of(summary.labels)
     if not 2 <= len(names) <= MOST_CLASSES:
-        shown = ", ".join(map(ascii, names[:5])) or "none"
+        shown = ", ".join(map(repr, names[:5])) or "none"
         most, remedy = f"{MOST_CLASSES:,} classes", "name the column of labels, or the classes"
         if summary.several_labels:
             most, remedy = f"{MOST_LABELS} labels in all", "for a single one, give each text one of two classes instead"

@@ -45,7 +45,7 @@ def encode(
         pieces = pieces_of(document, encoder)
         kept = sum(len(piece.kept) for piece in pieces)
         if kept > limit:
-            place = f"document {document.external_id!a}"
+            place = f"document {document.external_id!r}"
             advice = "divide it into several documents"
             raise too_large(place, "states of its tokens", batch_bytes(memory_budget), kept * state_bytes, advice)
         held.append((document, pieces))

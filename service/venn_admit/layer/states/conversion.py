@@ -173,7 +173,7 @@ def _npz_documents(
 def _npz_lengths(path: Path, arrays: dict[str, StoredArray], memory_budget: int) -> IntArray:
     for name in ("states", "lengths"):
         if name not in arrays:
-            raise input_error(path, "arrays", f"one named {name!r}", ", ".join(map(ascii, arrays)) or "none")
+            raise input_error(path, "arrays", f"one named {name!r}", ", ".join(map(repr, arrays)) or "none")
     found = arrays.pop("lengths")
     if found.dtype.kind not in "iu" or len(found.shape) != 1 or not found.shape[0]:
         raise input_error(path, "array 'lengths'", "one integer a document", f"{found.dtype} of shape {found.shape}")
@@ -199,13 +199,13 @@ def _check_npz(path: Path, arrays: dict[str, StoredArray], lengths: IntArray, ki
         held = array.size if array.column_major else rows * math.prod(array.shape[1:]) * max(array.dtype.itemsize, 8)
         if held > limit:
             advice = "divide long documents, and save arrays by rows, by np.ascontiguousarray"
-            raise too_large(path, f"array {name!a}, a document", limit, held, advice)
+            raise too_large(path, f"array {name!r}, a document", limit, held, advice)
     _check_labels(path, "arrays", arrays, kind, _LABEL_ARRAYS)
     for name, array in arrays.items():
         rows = len(states.shape) and (states.shape[0] if name in _BY_TOKEN else len(lengths))
         if array.dtype.hasobject or array.dtype.kind not in "biufU" or array.shape[:1] != (rows,):
             got = f"{array.dtype} of shape {array.shape}"
-            raise input_error(path, f"array {name!a}", f"{rows:,} numbers or texts (dtype U)", got)
+            raise input_error(path, f"array {name!r}", f"{rows:,} numbers or texts (dtype U)", got)
 
 
 def _check_labels(path: Path, where: str, names: Container[str], kind: Kind, by_kind: Mapping[Kind, str]) -> None:

@@ -149,7 +149,7 @@ class ShardWriter:
         write_index(self._folder / name, self._index.model_copy(update={"shards": tuple(self._entries), **counts}))
 
     def _check(self, document: StateDocument) -> None:
-        where = f"document {document.external_id!a}"
+        where = f"document {document.external_id!r}"
         check_id(self._folder, where, document.external_id)
         if document.external_id in self._ids:
             raise input_error(self._folder, where, "every id once", "it twice")

@@ -74,7 +74,7 @@ def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
         raise input_error(path, "table", "a first line with the names of the columns", "an empty file")
     if len(names) == 1 and (found := _OTHER_SEPARATOR.search(names[0])):
         advice = f"separate them by commas, not by {found[0]!r}"
-        raise input_error(path, "line of names", "columns that are separated by commas", ascii(names[0][:80]), advice)
+        raise input_error(path, "line of names", "columns that are separated by commas", repr(names[0][:80]), advice)
     parquet_rows.check_columns(path, names)
     number = 0
     while (values := _next(path, rows, f"row {number}")) is not None:

@@ -97,7 +97,7 @@ class TextFile:
                 continue
             if external_id in ids:
                 both = f"{ids[external_id]} and {raw.place}, id"
-                raise input_error(self.path, both, "every id once", f"{external_id!a} twice")
+                raise input_error(self.path, both, "every id once", f"{external_id!r} twice")
             if raw.has_list or raw.labels != (None,):
                 places.setdefault(raw.has_list, raw.place)
             if len(places) == 2:
@@ -195,8 +195,8 @@ class TextFile:
     def _document(self, place: str, row: dict[str, Any]) -> RawDocument:
         names = self.columns
         if names.text not in row:
-            advice = f"name the column of texts; these are the columns: {', '.join(map(ascii, list(row)[:20]))}"
-            raise input_error(self.path, place, f"a column {names.text!a}", "none", advice)
+            advice = f"name the column of texts; these are the columns: {', '.join(map(repr, list(row)[:20]))}"
+            raise input_error(self.path, place, f"a column {names.text!r}", "none", advice)
         text = row.pop(names.text)
         if text is not None and not isinstance(text, str):
             raise input_error(self.path, f"{place}, {names.text}", "text", f"a {type(text).__name__}")
@@ -210,7 +210,7 @@ class TextFile:
             raise input_error(self.path, f"{place}, {names.label}", "names of labels", "a list with an empty one")
         if "text" in row:
             advice = "the text is kept under this name: rename the other column"
-            raise input_error(self.path, place, "one column of texts", f"{names.text!a} and 'text'", advice)
+            raise input_error(self.path, place, "one column of texts", f"{names.text!r} and 'text'", advice)
         if TOKENS_CUT in row:
             what = "tells how many tokens of a text are not read"
             raise input_error(self.path, place, f"no column {TOKENS_CUT!a}", "one", f"it {what}: rename the column")
@@ -221,7 +221,7 @@ class TextFile:
     def _take_id(self, place: str, row: dict[str, Any]) -> str | None:
         named = self.columns.id
         if named is not None and named not in row:
-            raise input_error(self.path, place, f"a column {named!a}", "none", "name the column of ids")
+            raise input_error(self.path, place, f"a column {named!r}", "none", "name the column of ids")
         column = named or next((name for name in _ID_COLUMNS if name in row), None)
         if column is None:
             return None
