@@ -14,6 +14,7 @@ from tests.workers.samples import SCORED_ROWS, progress, request_score, value
 from venn_admit.cli import worker_process
 from venn_admit.cli.opening import connect_unchecked
 from venn_admit.cli.session import Session
+from venn_admit.cli.waiting import Waiting
 from venn_admit.cli.worker_process import KEPT_LOGS
 from venn_admit.errors import JobError
 from venn_admit.runtime.settings import get_settings
@@ -86,7 +87,7 @@ def test_a_worker_that_does_not_come_up_is_not_waited_for_forever(
 
 
 def test_nothing_is_started_for_a_job_that_is_done(session: Session, engine: Engine, tmp_path: Path) -> None:
-    session.run_job(value(engine, "SELECT max(id) FROM job WHERE state = 'done'"), lambda _: None)
+    Waiting(session).run_job(value(engine, "SELECT max(id) FROM job WHERE state = 'done'"), "Scoring")
     assert own_workers(tmp_path) == 0
 
 

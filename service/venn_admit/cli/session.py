@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from venn_admit.cli.options import Stating
 from venn_admit.cli.worker_process import OwnWorker
 from venn_admit.errors import DatabaseError
-from venn_admit.flows.jobs.listing import live_workers, progress
+from venn_admit.flows.jobs.listing import live_workers
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.embedded.access import make_home
 from venn_admit.store.work.jobs import Progress
@@ -55,8 +55,6 @@ class Session(Runtime):
         from venn_admit.flows.jobs.control import await_job, cancelled_if_unsent  # which brings Celery
         from venn_admit.flows.jobs.leases import LEAST_PART_LEFT
 
-        if progress(self.engine, job_id).state == "done":
-            return
         with cancelled_if_unsent(self.engine, job_id), self.workers() as check_workers:
             await_job(
                 self.engine,

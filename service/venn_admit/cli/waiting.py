@@ -72,9 +72,9 @@ class Waiting(Showing):
         from venn_admit.flows.jobs import listing
 
         self.clear()
-        total = listing.progress(self._session.engine, job_id).row_count
-        if total:
-            self._wait(job_id, what, total)
+        job = listing.progress(self._session.engine, job_id)
+        if job.row_count and job.state != "done":
+            self._wait(job_id, what, job.row_count)
         if then is not None:
             with resumption_explained(self._session, job_id, self._out, even_if_done=True):
                 then()
