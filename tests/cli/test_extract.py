@@ -317,6 +317,16 @@ def test_start_refuses_wrong_values_before_it_encodes(
     assert not states.exists() or not list(states.iterdir())
 
 
+def test_start_refuses_labels_of_any_file_before_it_encodes(program: Program, files: Path, tmp_path: Path) -> None:
+    test = tmp_path / "test.csv"
+    test.write_text((files / "test.csv").read_text() + "mine,What a film.,grand\n")
+    begin = ("start", "reviews", files / "train.csv", files / "held-out.csv", "--out", tmp_path / "out", *SMALL)
+    refused = program(*begin, "--test", test, "--encoder", files / "network")
+    assert (refused.code, "label: expected one of the classes 'bad', 'good', or" in refused.stderr) == (2, True)
+    states = program.home / "states"
+    assert not states.exists() or not list(states.iterdir())
+
+
 def test_start_needs_labels_on_both_sides(program: Program, files: Path, tmp_path: Path) -> None:
     begin = ("start", "reviews", files / "train.csv", files / "new.csv", "--out", tmp_path / "out", *SMALL)
     refused = program(*begin, "--encoder", files / "network")
@@ -551,3 +561,4 @@ def test_start_refuses_several_labels(program: Program, files: Path, several: Pa
         begin = ("start", "films", several, several, "--out", tmp_path / "out", *SMALL)
         refused = program(*begin, "--encoder", files / "network")
     assert (refused.code, "expected one label of each document, got lists of labels" in refused.stderr) == (2, True)
+    assert "documents," not in refused.stdout, "nothing was encoded"

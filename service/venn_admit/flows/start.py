@@ -19,8 +19,8 @@ from venn_admit.flows.calibration.fit import fit
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import check_name, create
 from venn_admit.flows.data.ingest import ingest
-from venn_admit.flows.extraction.options import SourceOptions, background_number, check_options
-from venn_admit.flows.extraction.states import OpenedStates, Resources, open_states
+from venn_admit.flows.extraction.options import SourceOptions, background_number, check_options, form_of
+from venn_admit.flows.extraction.states import OpenedStates, Resources, check_texts, open_states
 from venn_admit.flows.extraction.train import Extracted, train_layer, write_extracted
 from venn_admit.flows.reports.evaluate import evaluate
 from venn_admit.flows.reports.folders import write_calibration_report, write_evaluation
@@ -124,6 +124,11 @@ def start(
     budget = workspace.memory_budget
     used = Resources(kept_in, budget, shell)
     yield Stage.READ
+    for path in inputs.values():
+        if form_of(path).is_text:
+            checked = check_texts(path, options, used)
+            _check_one_label(path, checked.several_labels)
+            options = replace(options, class_names=checked.class_names)
     states: dict[str, OpenedStates] = {}
     without = frozenset[bytes]()
     for part, path in inputs.items():
@@ -135,11 +140,7 @@ def start(
         yield OfFile(part, path, opened)
         if part in STORED:
             opened.require_labels(part)
-        if opened.shards.several_labels:
-            raise InvalidInputError(
-                f"{path}: expected one label of each document, got lists of labels; make a classifier of each label, "
-                "step by step"
-            )
+        _check_one_label(path, opened.shards.several_labels)
     yield Stage.TRAIN
     class_names = states["train"].shards.class_names
     if options.background is not None:
@@ -168,6 +169,14 @@ def start(
         shell.show("Drawing the evaluation")
         yield Reported(evaluation, write_evaluation(files.folder / "evaluation", name, test_title, evaluation))
     yield Reported(state, write_calibration_report(files.folder / "report", state, render))
+
+
+def _check_one_label(path: Path, are_several: bool) -> None:
+    if are_several:
+        raise InvalidInputError(
+            f"{path}: expected one label of each document, got lists of labels; make a classifier of each label, "
+            "step by step"
+        )
 
 
 def _check_files(files: StartFiles) -> None:

@@ -45,6 +45,16 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedTexts:
+    """A file of texts that can be encoded. several_labels: whether the label of each document is a list."""
+
+    file: TextFile
+    summary: TextSummary
+    class_names: tuple[str, ...]
+    several_labels: bool
+
+
+@dataclass(frozen=True, slots=True)
 class OpenedStates:
     """States of a file. summary: what a file of texts holds; None if states were given."""
 
@@ -93,9 +103,25 @@ def _open_states(path: Path, options: SourceOptions, resources: Resources, witho
     if holds_states(path):
         _check_background(options, options.class_names)
         return OpenedStates(_converted(path, options, resources))
+    texts = check_texts(path, options, resources, without=without)
+    display.show("Loading the encoder")
+    name = options.encoder or DEFAULT_ENCODER
+    encoder = _loaded(name, options.layers, options.max_tokens)
+    if options.required not in (None, encoder.identity):  # before hours of encoding
+        raise InvalidInputError(
+            f"{name}: expected the encoder that the memory layer was trained with, {options.required}, got "
+            f"{encoder.identity}; name the folder of that encoder"
+        )
+    return OpenedStates(_encoded(texts, encoder, resources), texts.summary)
+
+
+def check_texts(
+    path: Path, options: SourceOptions, resources: Resources, *, without: frozenset[bytes] = frozenset()
+) -> CheckedTexts:
+    """Read a file of texts and all of its labels, before hours of encoding. without: as in `open_states`."""
     texts = TextFile(path, options.kind, options.columns, without, resources.memory_budget)
     _check_named(options)
-    display.show(f"Reading {path.name}")
+    resources.display.show(f"Reading {path.name}")
     summary = texts.summary()
     several = summary.several_labels or (not summary.labels and options.label is not None)
     if options.required is not None and several != (options.label is not None):
@@ -106,17 +132,9 @@ def _open_states(path: Path, options: SourceOptions, resources: Resources, witho
         )
     class_names = options.class_names or classes_found(path, summary)
     _check_background(options, class_names)
-    for _ in texts.documents(class_names):  # labels, before hours of encoding
+    for _ in texts.documents(class_names):
         pass
-    display.show("Loading the encoder")
-    name = options.encoder or DEFAULT_ENCODER
-    encoder = _loaded(name, options.layers, options.max_tokens)
-    if options.required not in (None, encoder.identity):  # before hours of encoding
-        raise InvalidInputError(
-            f"{name}: expected the encoder that the memory layer was trained with, {options.required}, got "
-            f"{encoder.identity}; name the folder of that encoder"
-        )
-    return OpenedStates(_encoded(texts, summary, class_names, several, encoder, resources), summary)
+    return CheckedTexts(texts, summary, class_names, several)
 
 
 def text_digests(paths: Sequence[Path], options: SourceOptions, resources: Resources) -> frozenset[bytes]:
@@ -180,17 +198,11 @@ def _check_named(options: SourceOptions) -> None:
     )
 
 
-def _encoded(
-    texts: TextFile,
-    summary: TextSummary,
-    class_names: tuple[str, ...],
-    several: bool,
-    encoder: TextEncoder,
-    resources: Resources,
-) -> StateShards:
+def _encoded(checked: CheckedTexts, encoder: TextEncoder, resources: Resources) -> StateShards:
     from venn_admit.layer.encoders.encoding import encode
 
-    labelled = "documents with several labels" if several else texts.kind
+    texts, summary, class_names = checked.file, checked.summary, checked.class_names
+    labelled = "documents with several labels" if checked.several_labels else texts.kind
     source = _source(labelled, summary.digest, class_names, encoder.identity)
     folder, display = resources.folder / source[:32], resources.display
     with _to_fill(folder, texts.path, display) as is_missing:
@@ -202,7 +214,7 @@ def _encoded(
                 class_names=class_names,
                 encoder=encoder.identity,
                 source=source,
-                several_labels=several,
+                several_labels=checked.several_labels,
                 memory_budget=texts.memory_budget,
             )
             with writer as shards:
