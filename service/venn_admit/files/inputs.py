@@ -29,7 +29,10 @@ def too_large(place: Place, where: str, limit: int, got: int, advice: str) -> In
     )
 
 
-OF_NETWORK = "a classifier keeps its classes and the length of its vectors: create another for those of another network"
+OF_NETWORK = (
+    "a classifier keeps its classes, and each of its generations the length of its vectors: name the generation that "
+    "these are of, or create one for another network"
+)
 """What to do about vectors or logits of another length."""
 
 
