@@ -172,6 +172,8 @@ def test_the_interval_is_named(compared: DatasetReport, of_documents: DatasetRep
     assert "resampled documents" not in shown(compared)
     assert " ".join(shown(of_documents).split()).count("95 % intervals from 100 resampled documents") == 4
     assert "Wilson" not in shown(of_documents)
+    said = "Verdicts judge the share right by 95 % intervals from 100 resampled documents. "
+    assert said in " ".join(shown(of_documents).split())
 
 
 def test_parameters_and_rows_left_out_are_said(compared: DatasetReport) -> None:

@@ -168,7 +168,7 @@ def _notes(report: DatasetReport, methods: list[MethodMeasures]) -> tuple[Note, 
     return (
         (f"First the method of the calibration, {report.own}; then the others, calibrated on the same data.",),
         (
-            f"Verdicts rest on {interval_note(report)} of the share right. ",
+            f"Verdicts judge the share right by {interval_note(report)}. ",
             Verdict.MET,
             f": the whole interval lies at or above {target}; ",
             Verdict.MISSED,
