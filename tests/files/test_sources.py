@@ -120,7 +120,7 @@ class TestExemplars:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"vectors": np.zeros((ROWS, DIMENSION + 1))}, r"arrays: vectors: expected shape \(n, 4\), got \(7, 5\)"),
+            ({"vectors": np.zeros((ROWS, DIMENSION + 1))}, r"expected shape \(n, 4\), got \(7, 5\); a class"),
             ({"vectors": np.zeros(ROWS)}, r"vectors: expected shape \(n, 4\), got \(7,\)"),
             ({"logits": np.zeros((ROWS, CLASS_COUNT), int)}, "logits: expected an array of floats, got int64; cast it"),
             ({"logits": np.zeros((2, CLASS_COUNT))}, "logits: expected 7 rows, as many as vectors has, got 2"),

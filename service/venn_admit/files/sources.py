@@ -13,7 +13,7 @@ from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.files import count_rows, read_exemplars
 from venn_admit.files.arrow.batches import exemplar_batches
 from venn_admit.files.batches import read_ahead
-from venn_admit.files.inputs import batch_bytes, input_error
+from venn_admit.files.inputs import OF_NETWORK, batch_bytes, input_error
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.records import (
     NOTHING_STATED,
@@ -194,7 +194,7 @@ class ArraySource:
             floats = {"vectors": (self.vectors, dimension), **floats}
         for name, (values, width) in floats.items():
             if values.ndim != 2 or values.shape[1] != width:
-                raise input_error(self.name, name, f"shape (n, {width})", values.shape)
+                raise input_error(self.name, name, f"shape (n, {width})", values.shape, OF_NETWORK)
             if values.dtype.kind != "f":
                 raise input_error(self.name, name, "an array of floats", values.dtype, "cast it")
         first, (values, _) = next(iter(floats.items()))
