@@ -322,6 +322,10 @@ def test_advice(two_classes: CalibrationReport) -> None:
         in text
     )
     assert "`venn-admit fit made` fits them again; calibrate afterwards" in text
+    text = " ".join(shown(replace(two_classes, changes=PointChanges(1, 0, 0))).split())
+    assert "1 labelled point arrived, changed or left: " in text
+    assert " uses it. " in f"{text} "
+    assert "Since the calibration, 1 labelled point arrived in mc and vp, 0 changed and 0 left." in text
     given = replace(two_classes, agreement=replace(grown, at_fit=None))
     assert "there is no fit to compare with" in shown(given)
     assert "Nothing: no labels wait to be used and recent traffic is like vp.\n" in shown(given, 120) + "\n"

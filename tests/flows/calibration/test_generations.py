@@ -135,7 +135,7 @@ class TestCreate:
         with pytest.raises(InvalidInputError, match="logits only, got 4"):
             create_generation(bench.engine, "plain", dimension=4)
         assert create_generation(bench.engine, "plain").knn is None
-        with pytest.raises(InvalidInputError, match="dim: expected 1 to 16000"):
+        with pytest.raises(InvalidInputError, match="dimension: expected 1 to 16000"):
             create_generation(bench.engine, "short", dimension=0)
         with pytest.raises(InvalidInputError, match="extractor: expected 1 to 200"):
             create_generation(bench.engine, "plain", extractor=" ")

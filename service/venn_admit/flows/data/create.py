@@ -91,7 +91,7 @@ def _check_knn(dimension: int | None, neighbour_count: int) -> None:
 def check_dimension(dimension: int) -> None:
     """Raise InvalidInputError unless vectors of this length can be stored."""
     if not 1 <= dimension <= LONGEST_VECTOR:
-        raise InvalidInputError(f"dim: expected 1 to {LONGEST_VECTOR}, pgvector's limit, got {dimension}")
+        raise InvalidInputError(f"dimension: expected 1 to {LONGEST_VECTOR}, pgvector's limit, got {dimension}")
 
 
 def check_extractor(extractor: str) -> None:

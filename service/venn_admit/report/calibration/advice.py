@@ -7,7 +7,7 @@ from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Traffic
 from venn_admit.core.reasons import Reason
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding
-from venn_admit.report.wording import share_text
+from venn_admit.report.wording import counted, share_text
 from venn_admit_client.records import looks_text
 
 ENOUGH_REJECTED = 10
@@ -127,7 +127,9 @@ def _upkeep(report: CalibrationReport, render: Render) -> Iterator[str]:
             f"{f'. {later}' if (later := report.later_chain(render)) else f': {again} begins the next one.'}"
         )
     elif report.changes.total:
-        yield f"{report.changes.total:,} labelled points arrived, changed or left: {again} uses them."
+        changed = report.changes.total
+        used = "it" if changed == 1 else "them"
+        yield f"{counted(changed, 'labelled point')} arrived, changed or left: {again} uses {used}."
     following = report.part.following(report)
     if following is not None:
         number, step = following

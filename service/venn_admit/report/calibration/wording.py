@@ -121,8 +121,8 @@ def _stored(report: CalibrationReport) -> Section:
     )
     where, hold = ("mc and vp", "hold") if report.snapshot.vp_count else ("mc", "holds")
     since = (
-        f"Since the calibration, {changes.arrived:,} labelled points arrived in {where}, {changes.changed:,} changed "
-        f"and {changes.left:,} left."
+        f"Since the calibration, {counted(changes.arrived, 'labelled point')} arrived in {where}, {changes.changed:,} "
+        f"changed and {changes.left:,} left."
         if changes.total
         else f"{where} {hold} exactly the points and labels of this calibration."
         if report.snapshot.chain_has_ended is None
