@@ -353,7 +353,7 @@ def test_evaluate_shows_on_a_terminal_what_it_does(
     assert steps == [
         "Storing scored.npz",
         "Reading the decisions",
-        *(f"Comparing the methods: {method}" for method in methods),
+        *(f"Comparing {method}" for method in methods),
         "Predicting the calibration data",
         "Counting shares and their intervals",
         "Drawing the report",

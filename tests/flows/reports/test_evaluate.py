@@ -111,8 +111,9 @@ def test_methods_that_take_long_tell_how_many_points_are_done(few_reviews: Bench
         few_reviews.run(request.job_id)
     watched = Watched()
     compare_methods(few_reviews.workspace(memory_budget=1), request, "tweets", display=watched)
-    counted = {what.removeprefix("Comparing the methods: "): done for what, total, done in watched.steps if total}
+    counted = {what.removeprefix("Comparing "): done for what, total, done in watched.steps if total}
     assert list(counted) == ["LocalConf_BASE", "LocalConf corrected"]
+    assert max(len(what) for what, *_ in watched.steps) < 38, "with a bar and its figures, 80 columns hold it"
     assert all(sum(done) == total and len(done) > 4 for _, total, done in watched.steps if total)
 
 

@@ -151,7 +151,7 @@ def compare_methods(
     """
 
     def on_method(name: str, points: int | None = None) -> None:
-        display.show(f"Comparing the methods: {name}", points)
+        display.show(f"Comparing {name}", points)
 
     display.show("Reading the decisions")
     classifier, exemplar_ids = request.classifier, request.labelled.ids
