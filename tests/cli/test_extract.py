@@ -4,6 +4,7 @@ import csv
 import json
 import random
 import re
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from tests.cli.program import Program, nothing_stored
 from tests.layer.encoders.networks import WIDTH, save_network
 from tests.layer.made_up import draw_documents, write_states
+from venn_admit.cli import output
 from venn_admit.layer.contributions import own_contributions
 from venn_admit.layer.model import load_model
 
@@ -217,6 +220,21 @@ def test_an_output_never_replaces_an_input(program: Program, files: Path, tmp_pa
     for refused in (apply, program(*begin, "--encoder", files / "network", *SMALL)):
         assert (refused.code, "expected an output that is not an input" in refused.stderr) == (2, True)
     assert texts.read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("blank_charts")
+def test_results_of_start_follow_their_bars(
+    program: Program, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a terminal, which shows both."""
+    written = StringIO()
+    for name in ("output", "messages"):
+        monkeypatch.setattr(output, name, Console(file=written, width=120))
+    begin = ("start", "reviews", files / "train.csv", files / "held-out.csv", "--out", tmp_path / "out", *SMALL)
+    assert program(*begin, "--encoder", files / "network").code == 0
+    said = written.getvalue()
+    assert 0 < said.index("Ingesting train.parquet") < said.index("train: 200 exemplars") < said.index("Ingesting held")
 
 
 @pytest.mark.slow
