@@ -23,6 +23,10 @@ ALTER TABLE venn_admit.one ADD COLUMN score NUMERIC;
 
 COMMENT ON COLUMN venn_admit.one.score IS 'Score.';
 
+ALTER TABLE venn_admit.one ADD CONSTRAINT one_score_check CHECK (
+    score > 0
+) NOT VALID;
+
 COMMENT ON COLUMN venn_admit.one.names IS 'Names.';
 
 CREATE INDEX CONCURRENTLY one_score_idx ON venn_admit.one (coalesce(score, 0), id) WHERE score IS NOT NULL;
@@ -56,8 +60,8 @@ def test_an_index_that_is_made_again_after_it_was_dropped_is_one() -> None:
 
 def test_rules_are_read() -> None:
     (one,) = read_tables(SCRIPT).tables.values()
-    (rule,) = (each for each in one.constraints if isinstance(each, CheckConstraint))
-    assert (rule.name, str(rule.sqltext)) == ("one_names_check", "cardinality(names) < 10")
+    rules = {each.name: str(each.sqltext) for each in one.constraints if isinstance(each, CheckConstraint)}
+    assert rules == {"one_names_check": "cardinality(names) < 10", "one_score_check": " score > 0 "}
 
 
 def test_an_index_that_is_built_while_others_write_is_one() -> None:

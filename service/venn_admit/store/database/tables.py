@@ -47,7 +47,9 @@ _TABLE = re.compile(
     r"(\s+PARTITION BY (?P<partition>LIST \(\w+\)))?",
     re.MULTILINE | re.DOTALL,
 )
-_ADDED = re.compile(rf"^ALTER TABLE {SCHEMA}\.(?P<table>\w+) ADD COLUMN (?P<item>.*?);$", re.MULTILINE)
+_ADDED = re.compile(
+    rf"^ALTER TABLE {SCHEMA}\.(?P<table>\w+) ADD (?:COLUMN )?(?P<item>[^;]*?)(?: NOT VALID)?;$", re.MULTILINE
+)
 _REPLACED = re.compile(
     rf"^ALTER TABLE {SCHEMA}\.\w+ DROP CONSTRAINT (?P<name>\w+), "
     r"ADD CONSTRAINT (?P<rule>(?P=name) CHECK \([^;]*\))(?: NOT VALID)?;",
