@@ -12,12 +12,12 @@ import pytest
 
 from tests.guarantees.draws import Draws
 from tests.guarantees.test_class_shares import DOCUMENT_LAWS, EPS, FLIP, HALVES, Law, predicted_at
-from venn_admit.core.calibrators.certified.document_bounds import document_counts
-from venn_admit.core.calibrators.certified.estimated import estimate_shares
-from venn_admit.core.calibrators.certified.mixes import DocumentMixes, Mixes, confusion_counts
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.calibrators.certified.policies import Policy
-from venn_admit.core.calibrators.certified.shares import SHARES_PART
+from venn_admit.core.calibrators.certified.shares.bounds import document_counts
+from venn_admit.core.calibrators.certified.shares.declared import SHARES_PART
+from venn_admit.core.calibrators.certified.shares.estimated import estimate_shares
+from venn_admit.core.calibrators.certified.shares.mixes import DocumentMixes, Mixes, confusion_counts
 from venn_admit.core.calibrators.class_shares import EstimatedShares
 from venn_admit.core.types import FloatArray
 

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.other_shares import under_shares
 from venn_admit.core.calibrators.certified.policies import Bounded, admit
+from venn_admit.core.calibrators.certified.shares.other_shares import under_shares
 from venn_admit.core.calibrators.snapshot_rows import join_points
 from venn_admit.core.calibrators.venn_abers.certified_cells import proposing_rows
 from venn_admit.core.split_names import Split

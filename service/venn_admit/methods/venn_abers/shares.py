@@ -6,10 +6,16 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.average.policy import UnlabelledCells
-from venn_admit.core.calibrators.certified.document_bounds import document_counts
-from venn_admit.core.calibrators.certified.estimated import estimate_shares
-from venn_admit.core.calibrators.certified.mixes import Departure, DocumentMixes, Mixes, confusion_counts, departures
-from venn_admit.core.calibrators.certified.shares import SHARES_PART
+from venn_admit.core.calibrators.certified.shares.bounds import document_counts
+from venn_admit.core.calibrators.certified.shares.declared import SHARES_PART
+from venn_admit.core.calibrators.certified.shares.estimated import estimate_shares
+from venn_admit.core.calibrators.certified.shares.mixes import (
+    Departure,
+    DocumentMixes,
+    Mixes,
+    confusion_counts,
+    departures,
+)
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.other_shares import UnderShares
+from venn_admit.core.calibrators.certified.shares.other_shares import UnderShares
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.report.calibration.sections import Section, TextTable
 from venn_admit.report.wording import share_text

@@ -11,20 +11,19 @@ from scipy import optimize, special, stats
 
 from tests.core.calibrators.certified.laws import graded_points
 from tests.guarantees.draws import Draws
-from venn_admit.core.calibrators.certified.binomial_bounds import intervals
 from venn_admit.core.calibrators.certified.certify import certify
 from venn_admit.core.calibrators.certified.document import from_document, to_document
-from venn_admit.core.calibrators.certified.document_bounds import document_counts
-from venn_admit.core.calibrators.certified.estimated import estimate_shares
 from venn_admit.core.calibrators.certified.hypothesis_tests import bounded_p_value
-from venn_admit.core.calibrators.certified.mixes import DocumentMixes, Mixes, departures
 from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.calibrators.certified.shares import (
+from venn_admit.core.calibrators.certified.shares.bounds import document_counts, intervals
+from venn_admit.core.calibrators.certified.shares.declared import (
     costs_of_documents,
     costs_of_points,
     document_ratios,
     point_ratios,
 )
+from venn_admit.core.calibrators.certified.shares.estimated import estimate_shares
+from venn_admit.core.calibrators.certified.shares.mixes import DocumentMixes, Mixes, departures
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.settings import make_venn_abers_settings
 from venn_admit.core.types import FloatArray

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from venn_admit.core.calibrators.certified.other_shares import under_shares
+from venn_admit.core.calibrators.certified.shares.other_shares import under_shares
 from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 

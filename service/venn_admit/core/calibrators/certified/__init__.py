@@ -32,4 +32,5 @@ Args:
         has more power, and is valid for very many only. With a loss, points are tested so too, unless what they cost
         has one value for each class.
     trials: >= 0.
+    uniform: In (0, 1], drawn independently of the documents.
 """

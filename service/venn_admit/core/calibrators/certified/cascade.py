@@ -41,9 +41,7 @@ def certify_cascade(
     Args:
         evidence: Labelled points, exchangeable with those to be served, on which no score was fitted.
         class_count: C >= 2, the same classes at all stages.
-        alpha: In (0, 1).
         kinds: `predicted`, `true`, or both.
-        test: How documents of several points are tested, as in `certify`.
 
     Returns:
         The certificate. The thresholds of its policy are those of the C classes at the first stage, then at the next;

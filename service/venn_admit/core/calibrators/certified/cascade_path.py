@@ -38,9 +38,6 @@ class CascadeOrder(Order):
     """The policies of a cascade, whose thresholds are those of C classes at the first stage, then at the next.
 
     Its points are stacked: n rows for each stage. A later policy may serve a point earlier, and as another class.
-
-    Attributes:
-        class_count: C.
     """
 
     class_count: int = 0
@@ -122,10 +119,8 @@ def plan_path(
 
     Args:
         proposing: Labelled points in canonical order.
-        alpha: In (0, 1).
         kinds: Those of the classes that are promised something, predicted ones first.
         level: That of all tests together.
-        class_count: C.
     """
     curves, doubt = _curves(proposing, alpha, class_count)
     points = proposing.stacked()

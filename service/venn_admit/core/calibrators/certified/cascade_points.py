@@ -83,7 +83,6 @@ def stage_policies(policy: Policy, class_count: int) -> tuple[Policy, ...]:
 
     Args:
         policy: That of a certificate of a cascade.
-        class_count: C.
 
     Examples:
         >>> [of.thresholds for of in stage_policies(Policy((0.9, 0.8, 0.7, None)), 2)]

@@ -20,18 +20,18 @@ from venn_admit.core.calibrators.certification import (
 )
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult
 from venn_admit.core.calibrators.certified.chains import Order, joined_policy, plan_chains
-from venn_admit.core.calibrators.certified.estimated import foretell_confusion, foretell_shares
 from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.losses import Losses, losses_of
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical, check_points, named_class
 from venn_admit.core.calibrators.certified.policies import Policy, admit
-from venn_admit.core.calibrators.certified.shares import (
+from venn_admit.core.calibrators.certified.shares.declared import (
     SHARES_PART,
     costs_of_documents,
     costs_of_points,
     document_ratios,
     point_ratios,
 )
+from venn_admit.core.calibrators.certified.shares.estimated import foretell_confusion, foretell_shares
 from venn_admit.core.calibrators.certified.testing import ChainSetting, capped_documents, run_chains
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares, check_class_shares
 from venn_admit.core.calibrators.loss import LossMatrix, check_loss

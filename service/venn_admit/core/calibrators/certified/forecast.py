@@ -16,9 +16,9 @@ from venn_admit.core.calibrators.certified.curves import ShareCurves, fit_curves
 from venn_admit.core.calibrators.certified.evidence import Evidence, documents_needed
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail, largest_passing
 from venn_admit.core.calibrators.certified.losses import Losses, LossRanges, entries
-from venn_admit.core.calibrators.certified.mixes import confusion_counts
 from venn_admit.core.calibrators.certified.points import CertificatePoints, Coverage, covers
 from venn_admit.core.calibrators.certified.search import Options
+from venn_admit.core.calibrators.certified.shares.mixes import confusion_counts
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 Column = tuple[Kind, int]

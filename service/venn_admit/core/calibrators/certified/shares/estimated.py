@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.mixes import Mixes, confusion_counts, largest_mean
 from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.shares.mixes import Mixes, confusion_counts, largest_mean
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.types import FloatArray, IntArray
 
@@ -28,11 +28,7 @@ def estimate_shares(mixes: Mixes, level: float) -> EstimatedShares | None:
     """Return the class shares that traffic has, with their box; None if no shares explain it under label shift.
 
     The box does not hold the shares, or there is none, with probability `level` at most, if points of each class in
-    traffic are like those of the calibration data.
-
-    Args:
-        mixes: What is known of traffic, of which there is some, and of the calibration data.
-        level: In (0, 1).
+    traffic are like those of the calibration data. There must be some traffic.
     """
     traffic, confusion = mixes.traffic, mixes.confusion
     class_count = len(traffic)

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.binomial_bounds import intervals
-from venn_admit.core.calibrators.certified.document_bounds import counted_as, largest_ratios
+from venn_admit.core.calibrators.certified.shares.bounds import counted_as, intervals, largest_ratios
 from venn_admit.core.calibrators.class_shares import ClassShares
 from venn_admit.core.types import FloatArray, IntArray
 
@@ -101,10 +100,6 @@ def departures(mixes: Mixes, declared: ClassShares) -> list[Departure]:
 
     If points of each class are like those of the calibration data, the class shares lie in their box and the intervals
     of the mixes have their level, there is one with probability `DEPARTURE_LEVEL` at most.
-
-    Args:
-        mixes: What is known of traffic and of the calibration data.
-        declared: The shares.
     """
     class_count, total = len(mixes.traffic), int(mixes.traffic.sum())
     if not total:

@@ -23,9 +23,13 @@ shift*; Si, Park, Lee, Dobriban & Bastani (2024), *PAC prediction sets under lab
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.binomial_bounds import least_probabilities
-from venn_admit.core.calibrators.certified.document_bounds import counted_as, document_counts, largest_ratios
 from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.shares.bounds import (
+    counted_as,
+    document_counts,
+    largest_ratios,
+    least_probabilities,
+)
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.types import FloatArray, IntArray
 
@@ -90,8 +94,6 @@ def costs_of_points(
 
     Args:
         loss: (C, C) float64, by true and by predicted class.
-        shares: The shares.
-        ratios: Bounds, as in `point_ratios`.
         alpha: The largest mean loss.
 
     Returns:

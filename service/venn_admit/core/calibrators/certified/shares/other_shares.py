@@ -19,8 +19,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.binomial_bounds import least_probabilities
-from venn_admit.core.calibrators.certified.mixes import confusion_counts
+from venn_admit.core.calibrators.certified.shares.bounds import least_probabilities
+from venn_admit.core.calibrators.certified.shares.mixes import confusion_counts
 from venn_admit.core.calibrators.class_shares import check_share_count
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
@@ -64,7 +64,6 @@ def under_shares(
         predicted: (n,) int64.
         admitted: (n,) bool, by the thresholds.
         shares: (C,) each, in [0, 1], with a sum of 1.
-        level: In (0, 1).
 
     Raises:
         InvalidInputError: Shares are none, or a class has no label.
