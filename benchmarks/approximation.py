@@ -25,8 +25,8 @@ from venn_admit.flows.extraction.evaluate import KnnSources, evaluate_states, le
 from venn_admit.flows.extraction.options import SourceOptions
 from venn_admit.flows.extraction.states import OpenedStates, Resources, open_states
 from venn_admit.flows.extraction.train import train_layer
-from venn_admit.layer.model import MemoryModel
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.model import LayerModel
+from venn_admit.layer.settings import LayerForm, LayerSettings
 from venn_admit.layer.states.index import Kind
 
 SEED = 21
@@ -51,13 +51,13 @@ class _Files:
         options = SourceOptions(kind=kind, class_names=self._class_names, layers=self._layers)
         return open_states(path, options, self._resources)
 
-    def report(self, settings: MemorySettings, test: str) -> bool:
+    def report(self, settings: LayerSettings, test: str) -> bool:
         """Train on `train.csv`, fit on `held-out.csv`, and print the evaluation of a file.
 
         Returns whether the KNN is as often right as the network, within `MOST_POINTS`, at every level.
         """
         training = self.opened("train.csv")
-        model: MemoryModel = train_layer(training, settings, self._folder / "model", self._resources).model
+        model: LayerModel = train_layer(training, settings, self._folder / "model", self._resources).model
         states = self.opened(test)
         found = evaluate_states(
             model,
@@ -153,12 +153,12 @@ def main(
         if documents:
             with _part("Which team answers: labels of messages"):
                 write(by_document, SEED, {"train": train, "held-out": held_out, "test": test})
-                settings = MemorySettings(MemoryForm.DOCUMENT)
+                settings = LayerSettings(LayerForm.DOCUMENT)
                 are_near.append(_Files(by_document, display, tuple(CONCERNS), layer).report(settings, "test.csv"))
         if tokens:
             with _part("Which words are about billing: labels of messages for training, of words for evaluation"):
                 write_words(by_token, {"train": train, "held-out": held_out, "test": test // 4})
-                settings = MemorySettings(MemoryForm.DOCUMENT, background=1)
+                settings = LayerSettings(LayerForm.DOCUMENT, background=1)
                 are_near.append(_Files(by_token, display, (SUBJECT, OTHER), layer).report(settings, "test.conll"))
     if not all(are_near):
         raise typer.Exit(1)

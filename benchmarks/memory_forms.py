@@ -21,16 +21,16 @@ from venn_admit.flows.extraction.options import SourceOptions
 from venn_admit.flows.extraction.states import OpenedStates, Resources, open_states
 from venn_admit.flows.extraction.train import train_layer
 from venn_admit.layer.evaluation import evaluate_layer
-from venn_admit.layer.model import MemoryModel
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.model import LayerModel
+from venn_admit.layer.settings import LayerForm, LayerSettings
 from venn_admit.layer.states.reader import StateShards
 
 MESSAGES = Path(__file__).parents[1] / "examples" / "messages"
 SIZES = {"train": 800, "test": 400}
 FORMS = {
-    "document": MemorySettings(MemoryForm.DOCUMENT),
-    "two-layers": MemorySettings(MemoryForm.TWO_LAYERS),
-    "two-layers, in phases": MemorySettings(MemoryForm.TWO_LAYERS, min_max_epochs=50),
+    "document": LayerSettings(LayerForm.DOCUMENT),
+    "two-layers": LayerSettings(LayerForm.TWO_LAYERS),
+    "two-layers, in phases": LayerSettings(LayerForm.TWO_LAYERS, min_max_epochs=50),
 }
 COLUMNS = ("form", "messages", "words: F0.5", "precision", "recall", "teams")
 
@@ -51,11 +51,11 @@ class _Tasks:
     def _opened(self, path: Path, options: SourceOptions) -> OpenedStates:
         return open_states(path, options, self._resources)
 
-    def _trained(self, states: OpenedStates, settings: MemorySettings) -> MemoryModel:
+    def _trained(self, states: OpenedStates, settings: LayerSettings) -> LayerModel:
         with tempfile.TemporaryDirectory() as folder:
             return train_layer(states, settings, Path(folder) / "model", self._resources).model
 
-    def figures(self, settings: MemorySettings) -> Iterator[float]:
+    def figures(self, settings: LayerSettings) -> Iterator[float]:
         """Yield the figures of one network, in the order of the columns."""
         model = self._trained(self._words, replace(settings, background=1))
         yield _accuracy(model, self._test_words.shards)
@@ -64,7 +64,7 @@ class _Tasks:
         yield _accuracy(self._trained(self._teams, settings), self._test_teams.shards)
 
 
-def _accuracy(model: MemoryModel, shards: StateShards) -> float:
+def _accuracy(model: LayerModel, shards: StateShards) -> float:
     network = evaluate_layer(model, shards, level="document", memory_budget=BUDGET).network
     assert network is not None, "the messages are labelled"
     return network.accuracy.tallies.overall.share

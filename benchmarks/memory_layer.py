@@ -15,7 +15,7 @@ from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import IntArray
 from venn_admit.layer.apply import extract
 from venn_admit.layer.batches import epoch_batches
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import LayerForm, LayerSettings
 from venn_admit.layer.states.index import EncoderIdentity, StateDocument
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.states.writer import ShardWriter
@@ -27,14 +27,14 @@ _MEAN_LENGTH = 50
 
 def measure(large: bool) -> Iterator[Measurement]:
     token_count = 1_000_000 if large else 100_000
-    for form in (MemoryForm.DOCUMENT, MemoryForm.LINEAR):
+    for form in (LayerForm.DOCUMENT, LayerForm.LINEAR):
         with tempfile.TemporaryDirectory() as folder:
             shards = _write_states(Path(folder) / "states", token_count, form)
             yield from _of_form(Path(folder) / "layer", shards, form, turns=1 if large else 3)
 
 
-def _of_form(folder: Path, shards: StateShards, form: MemoryForm, turns: int) -> Iterator[Measurement]:
-    settings = MemorySettings(form, filters=_WIDTH, max_epochs=1)
+def _of_form(folder: Path, shards: StateShards, form: LayerForm, turns: int) -> Iterator[Measurement]:
+    settings = LayerSettings(form, filters=_WIDTH, max_epochs=1)
     parts = epoch_batches(shards.lengths, np.arange(shards.document_count), batch_tokens=2048, generator=generator())
     size = f"{shards.token_count:,} tokens of {_WIDTH}, M={_WIDTH}"
     models = []
@@ -64,7 +64,7 @@ def _of_form(folder: Path, shards: StateShards, form: MemoryForm, turns: int) ->
     )
 
 
-def _bare_epoch(lengths: IntArray, parts: list[IntArray], form: MemoryForm) -> None:
+def _bare_epoch(lengths: IntArray, parts: list[IntArray], form: LayerForm) -> None:
     """Filters, maximum, head, cross-entropy and gradients of mini-batches of the same shapes.
 
     No step is taken, and nothing is decomposed: there are no local scores, and so no min-max loss.
@@ -75,7 +75,7 @@ def _bare_epoch(lengths: IntArray, parts: list[IntArray], form: MemoryForm) -> N
     for part in parts:
         longest = int(lengths[part].max())
         applied = filters(states[: len(part) * longest])  # (B T, M)
-        if form is MemoryForm.DOCUMENT:
+        if form is LayerForm.DOCUMENT:
             applied = applied.view(len(part), longest, _WIDTH).max(dim=1).values.relu()  # (B, M)
         logits = head(applied)
         torch.autograd.backward(cross_entropy(logits, torch.zeros(len(logits), dtype=torch.int64)))
@@ -88,7 +88,7 @@ def _bare_filters(lengths: IntArray) -> None:
         np.matmul(states[:length], weight)
 
 
-def _write_states(folder: Path, token_count: int, form: MemoryForm) -> StateShards:
+def _write_states(folder: Path, token_count: int, form: LayerForm) -> StateShards:
     """Documents of 5 to 95 tokens, of two classes, in float16."""
     rng = generator()
     encoder = EncoderIdentity(name="drawn at random")
@@ -98,8 +98,8 @@ def _write_states(folder: Path, token_count: int, form: MemoryForm) -> StateShar
             length = min(left, int(rng.integers(5, 2 * _MEAN_LENGTH - 4)))
             label = int(rng.integers(2))
             states = rng.normal(label * 0.1, 1.0, (length, _WIDTH)).astype(np.float32)
-            labels = None if form is MemoryForm.DOCUMENT else np.full(length, label)
-            given = label if form is MemoryForm.DOCUMENT else -1
+            labels = None if form is LayerForm.DOCUMENT else np.full(length, label)
+            given = label if form is LayerForm.DOCUMENT else -1
             writer.append(StateDocument(f"d{number}", states, given, labels, (), {}))
             left, number = left - length, number + 1
     return StateShards(folder)

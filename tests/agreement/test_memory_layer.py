@@ -8,12 +8,12 @@ from numpy.testing import assert_allclose
 from tests.layer.made_up import WIDTH, draw_documents, draw_model, lengths_of
 from venn_admit.layer.layer import MemoryLayer, batch_logits, decompose
 from venn_admit.layer.outputs import exemplar_with_contributions, exemplars_of
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import LayerForm, LayerSettings
 
 
-@pytest.mark.parametrize("form", MemoryForm)
-def test_stored_layer_says_what_the_trained_one_does(form: MemoryForm) -> None:
-    settings = MemorySettings(form, filters=18)
+@pytest.mark.parametrize("form", LayerForm)
+def test_stored_layer_says_what_the_trained_one_does(form: LayerForm) -> None:
+    settings = LayerSettings(form, filters=18)
     model, documents = draw_model(settings, class_count=3), draw_documents(20, class_count=3)
     layer = MemoryLayer(settings, width=WIDTH, class_count=3, dtype=torch.float64)
     with torch.no_grad():
@@ -25,7 +25,7 @@ def test_stored_layer_says_what_the_trained_one_does(form: MemoryForm) -> None:
         scores = decompose(layer, states, lengths).scores
     found = np.concatenate([exemplars_of(model, document.states).logits for document in documents])
     assert_allclose(found, logits.numpy(), rtol=1e-6, atol=1e-6)
-    if form is MemoryForm.DOCUMENT:
+    if form is LayerForm.DOCUMENT:
         for number, document in enumerate(documents):
             expected = scores[number, :, : len(document.states)].T.numpy()
             assert_allclose(exemplar_with_contributions(model, document.states)[1].scores, expected, rtol=0, atol=1e-10)

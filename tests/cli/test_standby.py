@@ -15,7 +15,7 @@ from tests.cli.samples import NAME
 from tests.conftest import administration, open_folder
 from tests.patience import wait_until
 from venn_admit.store.database.engine import connect, create_engine
-from venn_admit.store.embedded.access import make_private, run_program, server_programs, server_user
+from venn_admit.store.embedded.programs import make_private, run_program, server_programs, server_user
 from venn_admit.store.embedded.users import start_embedded, stop_embedded
 
 VIEWS = """

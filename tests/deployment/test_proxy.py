@@ -11,7 +11,7 @@ from docs.generate.openapi import openapi_text
 from tests.deployment.manifests import DEPLOY, compose_file
 from venn_admit.api.models.common import ProblemAnswer
 from venn_admit.runtime.settings import Settings
-from venn_admit.web.access import COOKIE
+from venn_admit.web.visitors import COOKIE
 from venn_admit_client.codes import Problem
 
 FILE = DEPLOY / "nginx/nginx.conf"

@@ -14,7 +14,7 @@ from sqlalchemy import URL
 
 from tests.patience import wait_until
 from tests.workers.processes import kill_session
-from venn_admit.store.embedded.access import server_programs, server_user
+from venn_admit.store.embedded.programs import server_programs, server_user
 from venn_admit.store.embedded.users import start_embedded, stop_embedded
 
 # Below those that a system gives to connections, which would take a port while its listener is away.

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from venn_admit.core.types import Float32Array, IntArray
-from venn_admit.layer.model import MemoryModel
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.model import LayerModel
+from venn_admit.layer.settings import LayerForm, LayerSettings
 from venn_admit.layer.states.index import NOT_A_WORD, EncoderIdentity, Kind, StateDocument
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.states.writer import ShardWriter
@@ -17,13 +17,13 @@ ENCODER = EncoderIdentity(name="made up")
 
 
 def draw_model(
-    settings: MemorySettings,
+    settings: LayerSettings,
     *,
     width: int = WIDTH,
     class_count: int = 2,
     seed: int = 0,
     encoder: EncoderIdentity = ENCODER,
-) -> MemoryModel:
+) -> LayerModel:
     """A model whose parameters are drawn, not trained."""
     rng = np.random.default_rng(seed)
 
@@ -32,7 +32,7 @@ def draw_model(
 
     shapes = settings.parameter_shapes(width=width, class_count=class_count, symbol_count=0)
     parameters: dict[str, Any] = {name: draw(*shape) for name, shape in shapes.items()}
-    return MemoryModel(
+    return LayerModel(
         settings=settings,
         class_names=tuple(f"class {number}" for number in range(class_count)),
         encoder=encoder,
@@ -100,5 +100,5 @@ def lengths_of(documents: list[StateDocument]) -> IntArray:
     return np.array([len(document.states) for document in documents])
 
 
-SMALL = MemorySettings(MemoryForm.DOCUMENT, filters=12, max_epochs=4, learning_rate=0.01, batch_tokens=256)
+SMALL = LayerSettings(LayerForm.DOCUMENT, filters=12, max_epochs=4, learning_rate=0.01, batch_tokens=256)
 """Trains in a second."""

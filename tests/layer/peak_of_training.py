@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 from tests.files.read_hostile import forget_peak, memory
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import LayerForm, LayerSettings
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.training import train
 
 
 def main() -> None:
     states, out, memory_budget = sys.argv[1:]
-    settings = MemorySettings(MemoryForm.DOCUMENT, filters=64, max_epochs=1)
+    settings = LayerSettings(LayerForm.DOCUMENT, filters=64, max_epochs=1)
     forget_peak()
     before = memory("VmRSS")
     train(StateShards(Path(states)), settings, Path(out), progress=lambda _: None, memory_budget=int(memory_budget))

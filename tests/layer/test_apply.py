@@ -17,15 +17,15 @@ from venn_admit.files.output.tables import write_exemplars
 from venn_admit.files.records import ExemplarBatch
 from venn_admit.layer.apply import extract
 from venn_admit.layer.contributions import own_contributions
-from venn_admit.layer.model import MemoryModel
+from venn_admit.layer.model import LayerModel
 from venn_admit.layer.outputs import exemplar_with_contributions, exemplars_of
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import LayerForm, LayerSettings
 from venn_admit.layer.states.index import NOT_A_WORD, Kind
 from venn_admit.layer.states.reader import StateShards
 
 BUDGET = 256 << 20
-DOCUMENTS = MemorySettings(MemoryForm.DOCUMENT, filters=10)
-TOKENS = MemorySettings(MemoryForm.LINEAR, filters=10)
+DOCUMENTS = LayerSettings(LayerForm.DOCUMENT, filters=10)
+TOKENS = LayerSettings(LayerForm.LINEAR, filters=10)
 
 
 def digests(batches: list[ExemplarBatch]) -> dict[str, bytes]:
@@ -38,7 +38,7 @@ def digests(batches: list[ExemplarBatch]) -> dict[str, bytes]:
     return found
 
 
-def extracted(model: MemoryModel, shards: StateShards, memory_budget: int = BUDGET) -> list[ExemplarBatch]:
+def extracted(model: LayerModel, shards: StateShards, memory_budget: int = BUDGET) -> list[ExemplarBatch]:
     return list(extract(model, shards, memory_budget=memory_budget))
 
 
@@ -88,10 +88,10 @@ def test_words_become_exemplars_of_their_document(tmp_path: Path) -> None:
     assert [batch.first_row for batch in batches] == np.cumsum([0] + [len(b.labels) for b in batches[:-1]]).tolist()
 
 
-@pytest.mark.parametrize("form", MemoryForm)
-def test_exemplar_has_the_same_bits_whatever_it_comes_with(form: MemoryForm, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", LayerForm)
+def test_exemplar_has_the_same_bits_whatever_it_comes_with(form: LayerForm, tmp_path: Path) -> None:
     documents = draw_documents(40, kind=form.kind)
-    model = draw_model(MemorySettings(form, filters=37))
+    model = draw_model(LayerSettings(form, filters=37))
     whole = digests(extracted(model, write_states(tmp_path / "all", documents)))
     small = digests(extracted(model, write_states(tmp_path / "again", documents[::-1]), memory_budget=1))
     alone = digests(extracted(model, write_states(tmp_path / "one", documents[7:8])))
@@ -100,7 +100,7 @@ def test_exemplar_has_the_same_bits_whatever_it_comes_with(form: MemoryForm, tmp
 
 
 @pytest.mark.parametrize("settings", [DOCUMENTS, TOKENS], ids=["documents", "tokens"])
-def test_file_of_exemplars_can_be_ingested(settings: MemorySettings, tmp_path: Path) -> None:
+def test_file_of_exemplars_can_be_ingested(settings: LayerSettings, tmp_path: Path) -> None:
     documents = draw_documents(30, kind=settings.form.kind)
     documents[3] = replace(documents[3], attributes={"text": 'é "quoted"', "nested": {"a": [1, None]}})
     shards, model = write_states(tmp_path / "states", documents), draw_model(settings)

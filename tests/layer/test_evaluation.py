@@ -16,16 +16,16 @@ from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.layer.apply import extract
 from venn_admit.layer.approximation import fit_on, fit_share, training_exemplars
 from venn_admit.layer.evaluation import Detection, LevelEvaluation, count_detections, evaluate_layer
-from venn_admit.layer.model import MemoryModel
+from venn_admit.layer.model import LayerModel
 from venn_admit.layer.outputs import exemplar_with_contributions, exemplars_of
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import LayerForm, LayerSettings
 from venn_admit.layer.states.index import Kind
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.training import train
 
 BUDGET = 256 << 20
-DOCUMENTS = MemorySettings(MemoryForm.DOCUMENT, filters=10)
-TOKENS = MemorySettings(MemoryForm.DECOMPOSED, filters=10)
+DOCUMENTS = LayerSettings(LayerForm.DOCUMENT, filters=10)
+TOKENS = LayerSettings(LayerForm.DECOMPOSED, filters=10)
 
 
 def test_precision_recall_and_f_half() -> None:
@@ -54,7 +54,7 @@ def test_detections_are_counted_by_class() -> None:
         )
 
 
-def evaluated(model: MemoryModel, shards: StateShards, **options: Any) -> LevelEvaluation:
+def evaluated(model: LayerModel, shards: StateShards, **options: Any) -> LevelEvaluation:
     return evaluate_layer(model, shards, memory_budget=20_000, **options)
 
 

@@ -17,21 +17,21 @@ from venn_admit.layer.layer import (
     example_losses,
     min_max_losses,
 )
-from venn_admit.layer.settings import MemoryForm, MemorySettings, Phase
+from venn_admit.layer.settings import LayerForm, LayerSettings, Phase
 
 LENGTHS = torch.tensor([5, 1, 7, 3])
 FILTERS, CLASSES = 6, 3
 
 
-PLAIN = MemorySettings(MemoryForm.DOCUMENT, filters=FILTERS)
-TWO_LAYERS = MemorySettings(MemoryForm.TWO_LAYERS, filters=FILTERS)
+PLAIN = LayerSettings(LayerForm.DOCUMENT, filters=FILTERS)
+TWO_LAYERS = LayerSettings(LayerForm.TWO_LAYERS, filters=FILTERS)
 
 
-def made(settings: MemorySettings) -> MemoryLayer:
+def made(settings: LayerSettings) -> MemoryLayer:
     return MemoryLayer(settings, width=WIDTH, class_count=CLASSES, dtype=torch.float64)
 
 
-def drawn(settings: MemorySettings = PLAIN, seed: int = 0) -> tuple[MemoryLayer, torch.Tensor]:
+def drawn(settings: LayerSettings = PLAIN, seed: int = 0) -> tuple[MemoryLayer, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     states = torch.randn(int(LENGTHS.sum()), WIDTH, generator=generator, dtype=torch.float64)
     return made(replace(settings, seed=seed)), states
@@ -109,18 +109,18 @@ def test_batch_does_not_change_a_document() -> None:
     "settings",
     [
         PLAIN,
-        MemorySettings(MemoryForm.DOCUMENT, filters=FILTERS, background=1, min_max_weight=0.5),
-        MemorySettings(MemoryForm.DOCUMENT, filters=FILTERS, min_max_weight=0),
+        LayerSettings(LayerForm.DOCUMENT, filters=FILTERS, background=1, min_max_weight=0.5),
+        LayerSettings(LayerForm.DOCUMENT, filters=FILTERS, min_max_weight=0),
         TWO_LAYERS,
         replace(TWO_LAYERS, background=1, min_max_weight=0.5),
         replace(PLAIN, several_labels=True),
         replace(TWO_LAYERS, several_labels=True),
-        MemorySettings(MemoryForm.LINEAR, filters=FILTERS),
-        MemorySettings(MemoryForm.DECOMPOSED, filters=FILTERS),
+        LayerSettings(LayerForm.LINEAR, filters=FILTERS),
+        LayerSettings(LayerForm.DECOMPOSED, filters=FILTERS),
     ],
     ids=lambda settings: f"{settings.form}-{settings.background}-{settings.min_max_weight}-{settings.several_labels}",
 )
-def test_gradients_are_those_of_differences(settings: MemorySettings) -> None:
+def test_gradients_are_those_of_differences(settings: LayerSettings) -> None:
     layer, states = drawn(settings, seed=3)
     count = len(LENGTHS) if settings.form.kind == "document" else len(states)
     labels = torch.arange(count) % CLASSES
@@ -142,7 +142,7 @@ LABELS = torch.arange(len(LENGTHS)) % CLASSES
 HEAD, GLOBAL, FILTER = (frozenset({f"{name}_weight", f"{name}_bias"}) for name in ("head", "global", "filter"))
 
 
-def gradients(settings: MemorySettings, phase: Phase | None) -> dict[str, torch.Tensor]:
+def gradients(settings: LayerSettings, phase: Phase | None) -> dict[str, torch.Tensor]:
     """Those of the mean loss that are not 0, by parameter."""
     layer, states = drawn(settings, seed=3)
     logits, parts = batch_logits(layer, states, LENGTHS, settings, phase)

@@ -15,17 +15,17 @@ from venn_admit.layer.model import (
     LOG_NAME,
     MODEL_NAME,
     WEIGHTS_NAME,
-    MemoryEpoch,
+    LayerEpoch,
     load_model,
     load_training,
     save_model,
 )
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import LayerForm, LayerSettings
 
-SETTINGS = MemorySettings(
-    MemoryForm.DOCUMENT, filters=5, with_representative=True, background=0, class_weights=(1.0, 2.5), seed=-7
+SETTINGS = LayerSettings(
+    LayerForm.DOCUMENT, filters=5, with_representative=True, background=0, class_weights=(1.0, 2.5), seed=-7
 )
-LOG = (MemoryEpoch(1, 0.75, 0.5, 0.9, 0.8), MemoryEpoch(2, 0.5, 0.25, 1.0, 1.0))
+LOG = (LayerEpoch(1, 0.75, 0.5, 0.9, 0.8), LayerEpoch(2, 0.5, 0.25, 1.0, 1.0))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_folder_of_a_layer_without_later_settings_has_the_bytes_of_before(folder
 
 
 def test_layer_of_two_linear_layers_comes_back_with_its_phases(tmp_path: Path) -> None:
-    written = draw_model(replace(SETTINGS, form=MemoryForm.TWO_LAYERS, min_max_epochs=3))
+    written = draw_model(replace(SETTINGS, form=LayerForm.TWO_LAYERS, min_max_epochs=3))
     log = (replace(LOG[0], phase="cross-entropy"), replace(LOG[1], phase="min-max"))
     save_model(tmp_path, written, training="digest", best_epoch=2, log=log)
     read, _, _, found = load_training(tmp_path)
@@ -160,9 +160,9 @@ def test_description_that_is_no_json_is_refused(folder: Path) -> None:
         ({"class_weights": "even"}, "class_weights: expected"),
         ({"min_max_epochs": -1}, "min_max_epochs: expected at least 0, got -1"),
         ({"min_max_epochs": 5}, "min_max_epochs: expected 0 without two linear layers, as form two-layers has them"),
-        ({"form": MemoryForm.TWO_LAYERS, "min_max_weight": 0.0}, "min_max_weight: expected a number above 0, which"),
-        ({"form": MemoryForm.LINEAR, "with_representative": False}, "background: expected none, because exemplars"),
-        ({"form": MemoryForm.LINEAR}, "with_representative: expected none, because exemplars are tokens, got True"),
+        ({"form": LayerForm.TWO_LAYERS, "min_max_weight": 0.0}, "min_max_weight: expected a number above 0, which"),
+        ({"form": LayerForm.LINEAR, "with_representative": False}, "background: expected none, because exemplars"),
+        ({"form": LayerForm.LINEAR}, "with_representative: expected none, because exemplars are tokens, got True"),
     ],
 )
 def test_settings_out_of_range_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -16,10 +16,10 @@ from venn_admit.layer.outputs import (
     exemplar_with_contributions,
     exemplars_of,
 )
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import LayerForm, LayerSettings
 
-DOCUMENT = MemorySettings(MemoryForm.DOCUMENT, filters=20)
-TWO_LAYERS = MemorySettings(MemoryForm.TWO_LAYERS, filters=20)
+DOCUMENT = LayerSettings(LayerForm.DOCUMENT, filters=20)
+TWO_LAYERS = LayerSettings(LayerForm.TWO_LAYERS, filters=20)
 
 
 def draw_states(length: int, seed: int = 1) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
@@ -28,7 +28,7 @@ def draw_states(length: int, seed: int = 1) -> np.ndarray[tuple[int, int], np.dt
 
 @pytest.mark.parametrize("settings", [DOCUMENT, TWO_LAYERS])
 @pytest.mark.parametrize("length", [1, 2, 30])
-def test_contributions_add_up_to_the_logits(settings: MemorySettings, length: int) -> None:
+def test_contributions_add_up_to_the_logits(settings: LayerSettings, length: int) -> None:
     model, states = draw_model(settings, class_count=3), draw_states(length)
     found = exemplar_with_contributions(model, states)[1]
     assert_allclose(found.contributions.sum(axis=0) + found.intercept, found.logits, rtol=0, atol=1e-5)
@@ -38,7 +38,7 @@ def test_contributions_add_up_to_the_logits(settings: MemorySettings, length: in
 
 @pytest.mark.parametrize("settings", [DOCUMENT, TWO_LAYERS])
 @pytest.mark.parametrize("length", [1, 7, 30])
-def test_contributions_add_up_to_the_margin_over_the_runner_up(settings: MemorySettings, length: int) -> None:
+def test_contributions_add_up_to_the_margin_over_the_runner_up(settings: LayerSettings, length: int) -> None:
     model = draw_model(settings, class_count=3)
     found = exemplar_with_contributions(model, draw_states(length), ["a"] * length)[1]
     behind, ahead = np.argsort(found.logits)[-2:]
@@ -93,7 +93,7 @@ def test_scores_are_the_bias_where_no_filter_is_largest() -> None:
 
 
 def test_detections_exceed_the_background() -> None:
-    settings = MemorySettings(MemoryForm.DOCUMENT, filters=20, background=1)
+    settings = LayerSettings(LayerForm.DOCUMENT, filters=20, background=1)
     states = draw_states(12)
     plain = exemplar_with_contributions(draw_model(DOCUMENT, class_count=3), states)[1]
     found = exemplar_with_contributions(draw_model(settings, class_count=3), states, tokens=["a"] * 12)[1]
@@ -110,7 +110,7 @@ def test_vector_of_a_document_is_its_maximum_over_tokens() -> None:
 
 
 def test_representative_token_can_follow_the_maximum() -> None:
-    settings = MemorySettings(MemoryForm.DOCUMENT, filters=20, with_representative=True)
+    settings = LayerSettings(LayerForm.DOCUMENT, filters=20, with_representative=True)
     model, states = draw_model(settings), draw_states(9)
     found, vector = exemplar_with_contributions(model, states)[1], exemplars_of(model, states).vectors[0]
     assert len(vector) == model.vector_length == 40
@@ -121,22 +121,22 @@ def test_representative_token_can_follow_the_maximum() -> None:
 
 def test_vector_of_a_token_is_its_filters_before_relu() -> None:
     states = draw_states(9)
-    for form in (MemoryForm.LINEAR, MemoryForm.DECOMPOSED):
-        model = draw_model(MemorySettings(form, filters=20))
+    for form in (LayerForm.LINEAR, LayerForm.DECOMPOSED):
+        model = draw_model(LayerSettings(form, filters=20))
         vectors = exemplars_of(model, states).vectors
         assert_allclose(vectors, states @ model.filter_weight.T + model.filter_bias, rtol=1e-4, atol=1e-5)
         assert (vectors < 0).any()
 
 
 def test_logits_of_a_token_are_linear_in_its_filters() -> None:
-    model, states = draw_model(MemorySettings(MemoryForm.LINEAR, filters=20)), draw_states(9)
+    model, states = draw_model(LayerSettings(LayerForm.LINEAR, filters=20)), draw_states(9)
     found = exemplars_of(model, states)
     assert_allclose(found.logits, found.vectors @ model.head_weight.T + model.head_bias, rtol=1e-4, atol=1e-4)
 
 
 def test_decomposed_logits_of_a_token_are_its_scores_in_the_document() -> None:
     states = draw_states(9)
-    model = draw_model(MemorySettings(MemoryForm.DECOMPOSED, filters=20))
+    model = draw_model(LayerSettings(LayerForm.DECOMPOSED, filters=20))
     expected = exemplar_with_contributions(draw_model(DOCUMENT), states)[1].scores
     assert_allclose(exemplars_of(model, states).logits, expected, rtol=1e-6)
 
@@ -148,4 +148,4 @@ def test_states_of_another_width_are_refused() -> None:
 
 def test_contributions_are_of_documents() -> None:
     with pytest.raises(InvalidInputError, match="exemplars are documents, got one of form linear"):
-        exemplar_with_contributions(draw_model(MemorySettings(MemoryForm.LINEAR, filters=20)), draw_states(9))
+        exemplar_with_contributions(draw_model(LayerSettings(LayerForm.LINEAR, filters=20)), draw_states(9))

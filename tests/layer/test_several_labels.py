@@ -14,9 +14,9 @@ from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.layer.apply import extract
 from venn_admit.layer.batches import split_dev
 from venn_admit.layer.layer import LossTally, MemoryLayer, Objective, labels_of_sets
-from venn_admit.layer.model import MemoryModel
+from venn_admit.layer.model import LayerModel
 from venn_admit.layer.outputs import exemplar_with_contributions, exemplars_of
-from venn_admit.layer.settings import PRESENCE, MemoryForm, MemorySettings
+from venn_admit.layer.settings import PRESENCE, LayerForm, LayerSettings
 from venn_admit.layer.states.index import StateDocument
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.states.writer import ShardWriter
@@ -25,7 +25,7 @@ from venn_admit.layer.training import train
 BUDGET = 256 << 20
 LABELS = ("billing", "delivery", "product")
 DOCUMENT = replace(SMALL, several_labels=True)
-TWO_LAYERS = replace(DOCUMENT, form=MemoryForm.TWO_LAYERS, min_max_weight=0.5)
+TWO_LAYERS = replace(DOCUMENT, form=LayerForm.TWO_LAYERS, min_max_weight=0.5)
 FORMS = pytest.mark.parametrize("settings", [DOCUMENT, TWO_LAYERS, replace(DOCUMENT, min_max_weight=0)])
 
 
@@ -69,7 +69,7 @@ def write_sets(folder: Path, documents: list[StateDocument], *, labels: tuple[st
     return StateShards(folder)
 
 
-def trained(folder: Path, shards: StateShards, settings: MemorySettings) -> MemoryModel:
+def trained(folder: Path, shards: StateShards, settings: LayerSettings) -> LayerModel:
     return train(shards, settings, folder, progress=lambda _: None, memory_budget=BUDGET).model
 
 
@@ -77,7 +77,7 @@ def has_label(document: StateDocument, label: int) -> int:
     return document.label >> label & 1
 
 
-def logits_and_scores(model: MemoryModel, states: np.ndarray) -> tuple[list[float], list[list[float]]]:
+def logits_and_scores(model: LayerModel, states: np.ndarray) -> tuple[list[float], list[list[float]]]:
     """The logit of each label, and its local score at each token, filter by filter."""
     applied = states.astype(np.float64) @ model.filter_weight.T.astype(np.float64) + model.filter_bias  # (T, M)
     logits, scores = [], []
@@ -87,7 +87,7 @@ def logits_and_scores(model: MemoryModel, states: np.ndarray) -> tuple[list[floa
             place = int(applied[:, number].argmax())
             pooled.append(max(float(applied[place, number]), 0.0))
             local[place] += float(model.head_weight[label, number]) * pooled[-1]
-        if model.settings.form is MemoryForm.TWO_LAYERS:
+        if model.settings.form is LayerForm.TWO_LAYERS:
             weight, bias = model.global_weight[label], float(model.global_bias[label])
             logits.append(bias + sum(float(w) * p for w, p in zip(weight, pooled, strict=True)))
         else:
@@ -102,7 +102,7 @@ def cost(score: float, target: int) -> float:
     return float(np.logaddexp(0, -score if target else score))
 
 
-def loss_of(model: MemoryModel, document: StateDocument) -> float:
+def loss_of(model: LayerModel, document: StateDocument) -> float:
     """The mean over labels of the cross-entropy of presence, and of the min-max loss of the label's local scores."""
     logits, scores = logits_and_scores(model, document.states)
     total = 0.0
@@ -114,7 +114,7 @@ def loss_of(model: MemoryModel, document: StateDocument) -> float:
 
 
 @FORMS
-def test_the_loss_and_the_log_of_a_training_are_those_of_a_loop(tmp_path: Path, settings: MemorySettings) -> None:
+def test_the_loss_and_the_log_of_a_training_are_those_of_a_loop(tmp_path: Path, settings: LayerSettings) -> None:
     """On the dev split, with the parameters of the best epoch."""
     documents = documents_with_labels(200)
     shards = write_sets(tmp_path / "states", documents)
@@ -155,7 +155,7 @@ def test_every_set_of_63_labels_is_read_as_it_is_written(tmp_path: Path) -> None
 
 
 @FORMS
-def test_each_label_is_a_task_of_two_classes(tmp_path: Path, settings: MemorySettings) -> None:
+def test_each_label_is_a_task_of_two_classes(tmp_path: Path, settings: LayerSettings) -> None:
     """The logit of absent is 0, and that of present the label's; labels, vectors and local scores by a loop."""
     documents = documents_with_labels(200)
     shards = write_sets(tmp_path / "states", documents)
@@ -238,7 +238,7 @@ def test_labels_and_layers_of_the_other_kind_are_refused(tmp_path: Path) -> None
     [
         ({"background": 0}, "background: expected none, because documents have several labels, got a class"),
         ({"class_weights": "balanced"}, "balanced: expected none, because documents have several labels, got balanced"),
-        ({"form": MemoryForm.LINEAR}, "labels: expected one of each token, got several"),
+        ({"form": LayerForm.LINEAR}, "labels: expected one of each token, got several"),
     ],
 )
 def test_settings_that_several_labels_cannot_have_are_refused(changed: dict[str, object], said: str) -> None:

@@ -16,9 +16,9 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.layer.apply import extract
 from venn_admit.layer.evaluation import evaluate_layer
 from venn_admit.layer.layer import MemoryLayer, batch_logits
-from venn_admit.layer.model import MODEL_NAME, MemoryModel, load_model
+from venn_admit.layer.model import MODEL_NAME, LayerModel, load_model
 from venn_admit.layer.outputs import exemplars_of
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import LayerForm, LayerSettings
 from venn_admit.layer.states.conversion import convert_states
 from venn_admit.layer.states.index import StateDocument
 from venn_admit.layer.states.reader import StateShards
@@ -27,7 +27,7 @@ from venn_admit.layer.training import Trained, TrainingProgress, train
 
 BUDGET = 256 << 20
 SYMBOLS = ("A", "C", "D")
-OF_SYMBOLS = replace(SMALL, form=MemoryForm.LINEAR, symbols=4, max_epochs=15)
+OF_SYMBOLS = replace(SMALL, form=LayerForm.LINEAR, symbols=4, max_epochs=15)
 
 
 def residues(count: int, seed: int, *, noise: float = 1.0) -> list[StateDocument]:
@@ -50,25 +50,25 @@ def residues(count: int, seed: int, *, noise: float = 1.0) -> list[StateDocument
     return documents
 
 
-def run(shards: StateShards, out: Path, settings: MemorySettings, **more: Any) -> Trained:
+def run(shards: StateShards, out: Path, settings: LayerSettings, **more: Any) -> Trained:
     return train(shards, settings, out, memory_budget=BUDGET, **({"progress": lambda _: None} | more))
 
 
-def accuracy(model: MemoryModel, shards: StateShards) -> float:
+def accuracy(model: LayerModel, shards: StateShards) -> float:
     network = evaluate_layer(model, shards, memory_budget=BUDGET).network
     assert network is not None
     return network.accuracy.tallies.overall.share
 
 
-def symbol_model(form: MemoryForm) -> MemoryModel:
+def symbol_model(form: LayerForm) -> LayerModel:
     """Drawn, with vectors of three symbols behind the states."""
-    settings = MemorySettings(form, filters=7, symbols=4)
+    settings = LayerSettings(form, filters=7, symbols=4)
     drawn = draw_model(replace(settings, symbols=0), width=WIDTH + 4, class_count=3)
     vectors = np.random.default_rng(5).normal(size=(3, 4)).astype(np.float32)
     return replace(drawn, settings=settings, symbols=SYMBOLS, symbol_weight=vectors)
 
 
-def loop_scores(model: MemoryModel, states: FloatArray, tokens: tuple[str, ...]) -> FloatArray:
+def loop_scores(model: LayerModel, states: FloatArray, tokens: tuple[str, ...]) -> FloatArray:
     """The logits of tokens of the linear form, in plain loops."""
     found = []
     for state, token in zip(states, tokens, strict=True):
@@ -88,15 +88,15 @@ def loop_scores(model: MemoryModel, states: FloatArray, tokens: tuple[str, ...])
 
 
 def test_the_vector_of_a_symbol_follows_its_state() -> None:
-    model, states = symbol_model(MemoryForm.LINEAR), np.random.default_rng(1).normal(size=(4, WIDTH))
+    model, states = symbol_model(LayerForm.LINEAR), np.random.default_rng(1).normal(size=(4, WIDTH))
     tokens = ("C", "A", "unknown", "C")
     found = exemplars_of(model, states, tokens=tokens).logits
     np.testing.assert_allclose(found, loop_scores(model, states, tokens), rtol=1e-5)
     assert model.width == WIDTH
 
 
-@pytest.mark.parametrize("form", MemoryForm)
-def test_stored_layer_says_what_the_trained_one_does(form: MemoryForm) -> None:
+@pytest.mark.parametrize("form", LayerForm)
+def test_stored_layer_says_what_the_trained_one_does(form: LayerForm) -> None:
     model = symbol_model(form)
     documents = [
         replace(one, tokens=tuple("ACDX"[place % 4] for place in range(len(one.states)))) for one in residues(9, 0)
@@ -172,13 +172,13 @@ def test_tokens_without_texts_are_refused(tmp_path: Path) -> None:
 
 
 def test_versions_and_digests_of_layers_without_side_inputs_are_those_of_before() -> None:
-    settings = MemorySettings(
-        MemoryForm.DOCUMENT, filters=5, with_representative=True, background=0, class_weights=(1.0, 2.5), seed=-7
+    settings = LayerSettings(
+        LayerForm.DOCUMENT, filters=5, with_representative=True, background=0, class_weights=(1.0, 2.5), seed=-7
     )
     assert draw_model(settings).extractor_version == "57ff060eecdddb12"
     assert "symbols" not in settings.as_json()
     assert "side_logits" not in ENCODER.model_dump(mode="json")
-    assert MemorySettings.from_json(settings.as_json()) == settings
+    assert LayerSettings.from_json(settings.as_json()) == settings
 
 
 LENGTHS, STATES = np.array([2, 1]), np.arange(12, dtype=np.float32).reshape(3, 4)

@@ -20,7 +20,7 @@ from venn_admit.layer.batches import split_dev
 from venn_admit.layer.checkpoint import CHECKPOINT_NAME
 from venn_admit.layer.evaluation import evaluate_layer
 from venn_admit.layer.model import LOG_NAME, MODEL_NAME, WEIGHTS_NAME, load_model, save_model
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import LayerForm, LayerSettings
 from venn_admit.layer.states.index import StateDocument
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.states.writer import ShardWriter
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 BUDGET = 256 << 20
 
 
-def run(shards: StateShards, out: Path, settings: MemorySettings = SMALL, **changes: Any) -> Trained:
+def run(shards: StateShards, out: Path, settings: LayerSettings = SMALL, **changes: Any) -> Trained:
     return train(shards, replace(settings, **changes), out, progress=lambda _: None, memory_budget=BUDGET)
 
 
@@ -60,8 +60,8 @@ def finished(calm: tuple[Path, Trained], tmp_path: Path) -> Path:
     "how",
     [
         {"max_epochs": 30},
-        {"form": MemoryForm.TWO_LAYERS, "max_epochs": 30},
-        {"form": MemoryForm.TWO_LAYERS, "max_epochs": 15, "min_max_epochs": 15},
+        {"form": LayerForm.TWO_LAYERS, "max_epochs": 30},
+        {"form": LayerForm.TWO_LAYERS, "max_epochs": 15, "min_max_epochs": 15},
     ],
     ids=lambda how: "-".join(map(str, how.values())),
 )
@@ -97,8 +97,8 @@ def test_min_max_loss_makes_detections_precise(tmp_path: Path) -> None:
     assert min(precision[1.0]) > max(precision[0.0])
 
 
-@pytest.mark.parametrize("form", [MemoryForm.LINEAR, MemoryForm.DECOMPOSED])
-def test_labels_of_tokens_are_learnt(form: MemoryForm, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", [LayerForm.LINEAR, LayerForm.DECOMPOSED])
+def test_labels_of_tokens_are_learnt(form: LayerForm, tmp_path: Path) -> None:
     shards = write_states(tmp_path / "train", draw_documents(300, kind="token", background=0, seed=1))
     others = write_states(tmp_path / "test", draw_documents(200, kind="token", background=0, seed=2))
     trained = run(shards, tmp_path / "model", form=form, max_epochs=20)
@@ -109,8 +109,8 @@ def test_labels_of_tokens_are_learnt(form: MemoryForm, tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("form", MemoryForm)
-def test_same_seed_gives_the_same_bits_and_another_does_not(form: MemoryForm, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", LayerForm)
+def test_same_seed_gives_the_same_bits_and_another_does_not(form: LayerForm, tmp_path: Path) -> None:
     """Once in a process of its own, whose hashes have another seed."""
     shards = write_states(tmp_path / "states", draw_documents(300, kind=form.kind, background=0))
     first = run(shards, tmp_path / "first", form=form)
@@ -254,7 +254,7 @@ def test_damaged_checkpoint_is_refused(shards: StateShards, tmp_path: Path) -> N
         run(shards, tmp_path / "model")
 
 
-def interrupt(shards: StateShards, out: Path, settings: MemorySettings = SMALL, *, epoch: int = 3) -> None:
+def interrupt(shards: StateShards, out: Path, settings: LayerSettings = SMALL, *, epoch: int = 3) -> None:
     """Leave a training that was stopped in an epoch."""
 
     def stop(progress: TrainingProgress) -> None:
@@ -274,7 +274,7 @@ def test_stops_early_and_keeps_the_best_epoch(shards: StateShards, tmp_path: Pat
     assert (shorter.model.filter_weight == trained.model.filter_weight).all()
 
 
-TWO_PHASES = replace(SMALL, form=MemoryForm.TWO_LAYERS, max_epochs=2, min_max_epochs=2)
+TWO_PHASES = replace(SMALL, form=LayerForm.TWO_LAYERS, max_epochs=2, min_max_epochs=2)
 
 
 @pytest.fixture(scope="module")
@@ -372,7 +372,7 @@ def test_balanced_weights_are_inverse_to_frequencies(shards: StateShards, tmp_pa
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"form": MemoryForm.LINEAR}, "expected labels of each token for form linear, got labels of each document"),
+        ({"form": LayerForm.LINEAR}, "expected labels of each token for form linear, got labels of each document"),
         ({"class_weights": (1.0, 1.0, 1.0)}, "class_weights: expected 2, one for each class, got 3"),
         ({"background": 2}, r"background: expected a class, 0..1, got 2"),
     ],

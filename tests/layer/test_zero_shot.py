@@ -9,7 +9,7 @@ from tests.flows.test_extraction_states import Seen
 from venn_admit.flows.extraction.options import SourceOptions
 from venn_admit.flows.extraction.states import Resources, open_states
 from venn_admit.layer.evaluation import evaluate_layer
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import LayerForm, LayerSettings
 from venn_admit.layer.states.index import Kind
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.training import train
@@ -26,7 +26,7 @@ def test_words_are_found_from_labels_of_messages(tmp_path: Path) -> None:
         options = SourceOptions(kind=kind, class_names=(SUBJECT, OTHER))
         return open_states(tmp_path / name, options, Resources(tmp_path, BUDGET, Seen())).shards
 
-    settings = MemorySettings(MemoryForm.DOCUMENT, background=1, max_epochs=8)
+    settings = LayerSettings(LayerForm.DOCUMENT, background=1, max_epochs=8)
     shards = opened("train.csv", "document")
     model = train(shards, settings, tmp_path / "model", progress=lambda _: None, memory_budget=BUDGET).model
     found = evaluate_layer(model, opened("test.conll", "token"), level="token", memory_budget=BUDGET).evidence[0]

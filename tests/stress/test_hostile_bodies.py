@@ -25,9 +25,9 @@ from venn_admit.api.models.common import ProblemAnswer
 from venn_admit.flows.keys.sessions import form_token
 from venn_admit.http.limits import MOST_BODY_BYTES
 from venn_admit.http.uploads import EXEMPLAR_FILES, LABEL_FILES
-from venn_admit.web.access import COOKIE, FORM_HEADER, SIGN_IN
 from venn_admit.web.forms import MEDIA_TYPE, MOST_BYTES, MOST_BYTES_TO_SIGN_IN, MOST_ESCAPES
 from venn_admit.web.site import ROUTERS
+from venn_admit.web.visitors import COOKIE, FORM_HEADER, SIGN_IN
 
 pytestmark = pytest.mark.processes
 

@@ -14,8 +14,8 @@ from tests.stress.furnished import NAME
 from tests.stress.served import Served
 from venn_admit.api.server import HEADER_SECONDS, MOST_HEADER_BYTES, MOST_PIPELINED
 from venn_admit.http.limits import BODY_SECONDS
-from venn_admit.web.access import SIGN_IN
 from venn_admit.web.forms import MEDIA_TYPE as FORM
+from venn_admit.web.visitors import SIGN_IN
 
 pytestmark = pytest.mark.processes
 

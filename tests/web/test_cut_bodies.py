@@ -16,8 +16,8 @@ from venn_admit.http.bodies import MEDIA_TYPE as JSON
 from venn_admit.http.uploads import PARQUET, takes_file
 from venn_admit.store.access.keys import Scope
 from venn_admit.web import site
-from venn_admit.web.access import COOKIE, PageRoute
 from venn_admit.web.forms import MEDIA_TYPE as FORM
+from venn_admit.web.visitors import COOKIE, PageRoute
 
 
 def with_bodies() -> Iterator[tuple[str, str, str]]:

@@ -10,7 +10,7 @@ from tests.patience import PATIENCE_SECONDS
 from tests.web.visitor import OWN, Visitor
 from venn_admit.flows.jobs.control import cancel
 from venn_admit.flows.keys.sessions import end
-from venn_admit.web.access import COOKIE
+from venn_admit.web.visitors import COOKIE
 
 
 def test_a_stream_ends_with_its_session(visitor: Visitor, tmp_path: Path) -> None:

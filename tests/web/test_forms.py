@@ -10,8 +10,8 @@ import pytest
 from tests.web.visitor import OWN, Visitor
 from venn_admit.flows.keys.sessions import form_token
 from venn_admit.web import forms
-from venn_admit.web.access import FORM_FIELD, SIGN_IN
 from venn_admit.web.forms import MEDIA_TYPE, MOST_BYTES, MOST_BYTES_TO_SIGN_IN
+from venn_admit.web.visitors import FORM_FIELD, SIGN_IN
 
 TRY = f"{OWN}/try"
 HEADERS = {"Content-Type": MEDIA_TYPE}

@@ -10,7 +10,7 @@ from venn_admit.flows.keys.keys import create, revoke
 from venn_admit.flows.keys.sessions import MOST_SESSIONS, begin, caller_of, form_token
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
-from venn_admit.web.access import COOKIE, FORM_FIELD, FORM_HEADER, SIGN_IN
+from venn_admit.web.visitors import COOKIE, FORM_FIELD, FORM_HEADER, SIGN_IN
 
 
 def is_signed_in(visitor: Visitor) -> bool:

@@ -11,7 +11,7 @@ from httpx2 import Response
 from tests.cli.samples import NAME
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
-from venn_admit.web.access import COOKIE, FORM_FIELD, SIGN_IN
+from venn_admit.web.visitors import COOKIE, FORM_FIELD, SIGN_IN
 
 OWN = f"/classifiers/{NAME}"
 _TOKEN = re.compile(r'name="form_token" value="([0-9a-f]{64})"')

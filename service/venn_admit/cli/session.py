@@ -12,7 +12,7 @@ from venn_admit.cli.worker_process import OwnWorker
 from venn_admit.errors import DatabaseError
 from venn_admit.flows.jobs.listing import live_workers
 from venn_admit.runtime.workspace import Runtime
-from venn_admit.store.embedded.access import make_home
+from venn_admit.store.embedded.programs import make_home
 from venn_admit.store.work.jobs import Progress
 
 if TYPE_CHECKING:

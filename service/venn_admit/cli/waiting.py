@@ -97,16 +97,16 @@ class Notices:
     """Says once, on standard error, what a job that does not advance for a while waits for."""
 
     def __init__(self) -> None:
-        self._reason: str | None = None
+        self._obstacle: str | None = None
         self._since = 0.0
         self._is_said = False
 
-    def __call__(self, reason: str | None) -> None:
+    def __call__(self, obstacle: str | None) -> None:
         """Take note of what is awaited now; None: the job advances."""
-        if reason != self._reason:
-            self._reason, self._since, self._is_said = reason, time.monotonic(), False
-        elif reason is not None and not self._is_said and time.monotonic() - self._since > NOTICE_SECONDS:
-            messages.print(Text(reason), soft_wrap=True)
+        if obstacle != self._obstacle:
+            self._obstacle, self._since, self._is_said = obstacle, time.monotonic(), False
+        elif obstacle is not None and not self._is_said and time.monotonic() - self._since > NOTICE_SECONDS:
+            messages.print(Text(obstacle), soft_wrap=True)
             self._is_said = True
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from venn_admit.errors import DatabaseError, JobError, NotReadyError
-from venn_admit.store.embedded.access import make_home
+from venn_admit.store.embedded.programs import make_home
 
 # One that ends is noticed at once; one that loads its libraries on a busy machine may take minutes.
 START_SECONDS = 180.0

@@ -26,8 +26,8 @@ from venn_admit.flows.reports.evaluate import evaluate
 from venn_admit.flows.reports.folders import write_calibration_report, write_evaluation
 from venn_admit.flows.reports.report import report
 from venn_admit.flows.shell import Shell
-from venn_admit.layer.model import MemoryModel
-from venn_admit.layer.settings import MemorySettings
+from venn_admit.layer.model import LayerModel
+from venn_admit.layer.settings import LayerSettings
 from venn_admit.layer.training import Trained
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.evaluation.dataset import DatasetReport
@@ -93,7 +93,7 @@ def start(
     name: str,
     files: StartFiles,
     options: SourceOptions,
-    settings: MemorySettings,
+    settings: LayerSettings,
     alpha: Decimal,
     *,
     kept_in: Path,
@@ -190,7 +190,7 @@ def _check_files(files: StartFiles) -> None:
         check_output(files.exemplars(part), (".parquet",), *inputs.values())
 
 
-def _make(workspace: Workspace, name: str, model: MemoryModel) -> None:
+def _make(workspace: Workspace, name: str, model: LayerModel) -> None:
     """Create the classifier, unless an earlier run did."""
     try:
         known = find(workspace.engine, name)

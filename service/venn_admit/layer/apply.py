@@ -11,7 +11,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.records import Attributes, ExemplarBatch, Layout, Stated, make_batch
 from venn_admit.layer.contributions import ATTRIBUTE
-from venn_admit.layer.model import MemoryModel
+from venn_admit.layer.model import LayerModel
 from venn_admit.layer.outputs import (
     Exemplars,
     contributions_to_margin,
@@ -28,7 +28,7 @@ _RESERVED: dict[Kind, frozenset[str]] = {"document": frozenset({ATTRIBUTE}), "to
 
 
 def extract(
-    model: MemoryModel,
+    model: LayerModel,
     shards: StateShards,
     *,
     level: Kind | None = None,
@@ -96,7 +96,7 @@ def check_inherited(kind: Kind, place: str) -> None:
         )
 
 
-def check_origin(model: MemoryModel, shards: StateShards) -> None:
+def check_origin(model: LayerModel, shards: StateShards) -> None:
     """Check that token states are those that a memory layer takes."""
     if shards.encoder != model.encoder:
         raise InvalidInputError(
@@ -167,7 +167,7 @@ def document_label(token_labels: IntArray, background: int | None) -> int:
     return UNKNOWN_LABEL if len(others) > 1 else int(others[0]) if len(others) else background
 
 
-def _own_exemplar(model: MemoryModel, document: StateDocument) -> _Part:
+def _own_exemplar(model: LayerModel, document: StateDocument) -> _Part:
     """The exemplar of a document, with what carries its prediction."""
     exemplar, found = exemplar_with_contributions(model, document.states, document.tokens)
     to_margin = contributions_to_margin(model, found)
@@ -177,7 +177,7 @@ def _own_exemplar(model: MemoryModel, document: StateDocument) -> _Part:
     return _Part(exemplar, np.array([label]), [document.external_id], None, [attributes])
 
 
-def _token_rows(model: MemoryModel, document: StateDocument, size: int, inherit_labels: bool) -> Iterator[_Part]:
+def _token_rows(model: LayerModel, document: StateDocument, size: int, inherit_labels: bool) -> Iterator[_Part]:
     """The exemplars of a document's tokens, at most `size` together."""
     exemplars = exemplars_of(model, document.states, "token", document.tokens)
     given = document.token_labels

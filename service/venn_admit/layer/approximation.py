@@ -20,7 +20,7 @@ from venn_admit.core.types import Approximation, Float32Array, IntArray, KnnPara
 from venn_admit.errors import NotReadyError
 from venn_admit.files.output.atomic import writing
 from venn_admit.layer.apply import extract
-from venn_admit.layer.model import MemoryModel
+from venn_admit.layer.model import LayerModel
 from venn_admit.layer.states.index import Kind
 from venn_admit.layer.states.reader import StateShards
 
@@ -67,7 +67,7 @@ class TrainingExemplars:
 
 @contextmanager
 def training_exemplars(
-    model: MemoryModel, shards: StateShards, level: Kind, *, folder: Path, memory_budget: int
+    model: LayerModel, shards: StateShards, level: Kind, *, folder: Path, memory_budget: int
 ) -> Iterator[TrainingExemplars]:
     """Extract the training exemplars; what has no label is left out.
 
@@ -136,7 +136,7 @@ def fit_share(shards: StateShards, seed: int) -> tuple[IntArray, IntArray]:
 
 
 def fit_on(
-    model: MemoryModel,
+    model: LayerModel,
     training: TrainingExemplars,
     shards: StateShards,
     rows: IntArray,

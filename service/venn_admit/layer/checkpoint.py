@@ -12,7 +12,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import reading
 from venn_admit.files.output.atomic import replacing, writing
 from venn_admit.layer.layer import MemoryLayer
-from venn_admit.layer.model import MemoryEpoch
+from venn_admit.layer.model import LayerEpoch
 
 CHECKPOINT_NAME = "unfinished.safetensors"
 _MOMENTS = ("exp_avg", "exp_avg_sq", "step")  # what Adam keeps for each parameter
@@ -30,7 +30,7 @@ class TrainingState:
     layer: MemoryLayer
     optimizer: torch.optim.Adam
     best: dict[str, torch.Tensor]
-    log: list[MemoryEpoch]
+    log: list[LayerEpoch]
     best_epoch: int
 
 
@@ -64,7 +64,7 @@ def restore_checkpoint(folder: Path, training: str, state: TrainingState) -> Non
         with safe_open(path, framework="pt") as file:
             described = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        log = [MemoryEpoch(**line) for line in json.loads(described["log"])]
+        log = [LayerEpoch(**line) for line in json.loads(described["log"])]
         best_epoch, found = int(described["best_epoch"]), described["training"]
     if found != training:
         raise InvalidInputError(

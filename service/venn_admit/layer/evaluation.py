@@ -19,7 +19,7 @@ from venn_admit.errors import NotReadyError
 from venn_admit.files.records import ExemplarBatch
 from venn_admit.layer.apply import extract
 from venn_admit.layer.approximation import FittedKnn
-from venn_admit.layer.model import MemoryModel
+from venn_admit.layer.model import LayerModel
 from venn_admit.layer.outputs import level_of
 from venn_admit.layer.states.index import Kind
 from venn_admit.layer.states.reader import StateShards
@@ -162,7 +162,7 @@ def _together(one: tuple[Detection, ...], other: tuple[Detection, ...]) -> tuple
 
 
 def evaluate_layer(
-    model: MemoryModel,
+    model: LayerModel,
     shards: StateShards,
     *,
     level: Kind | None = None,
@@ -195,7 +195,7 @@ def evaluate_layer(
 class _Points:
     """Columns of the points, batch after batch; evidence counts tokens with a label, which takes C numbers for each."""
 
-    model: MemoryModel
+    model: LayerModel
     level: Kind
     labels: list[IntArray] = field(default_factory=list)
     network: list[IntArray] = field(default_factory=list)
@@ -275,7 +275,7 @@ class _Points:
         )
 
 
-def _is_evidence(model: MemoryModel, logits: Float32Array) -> BoolArray:
+def _is_evidence(model: LayerModel, logits: Float32Array) -> BoolArray:
     """Whether local scores (n, C) exceed 0, or the background's, (n, C); never for the background."""
     background = model.settings.background
     if background is None:

@@ -17,7 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 from venn_admit.core.types import FloatArray, IntArray
 from venn_admit.errors import NotReadyError
-from venn_admit.layer.settings import MemoryForm, MemorySettings, Phase
+from venn_admit.layer.settings import LayerForm, LayerSettings, Phase
 
 
 class MemoryLayer(torch.nn.Module):
@@ -43,7 +43,7 @@ class MemoryLayer(torch.nn.Module):
 
     def __init__(
         self,
-        settings: MemorySettings,
+        settings: LayerSettings,
         *,
         width: int,
         class_count: int,
@@ -83,7 +83,7 @@ class MemoryLayer(torch.nn.Module):
 
     def global_scores(self, pooled: torch.Tensor) -> torch.Tensor:
         """Return the global scores (B, C) of pooled vectors p (B, M): V p + v, or U p + u with two linear layers."""
-        if self.form is not MemoryForm.TWO_LAYERS:
+        if self.form is not LayerForm.TWO_LAYERS:
             return self.head(pooled)
         return linear(pooled, self.global_weight, self.global_bias)
 
@@ -137,7 +137,7 @@ def _places(applied: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor,
 class Objective:
     """The mean loss of a mini-batch, weighted by class."""
 
-    def __init__(self, settings: MemorySettings, label_counts: IntArray) -> None:
+    def __init__(self, settings: LayerSettings, label_counts: IntArray) -> None:
         """Compute the weights of the classes."""
         self._settings = settings
         self._weights = torch.from_numpy(_class_weights(settings, label_counts)).float()  # (C,)
@@ -212,7 +212,7 @@ class LossTally:
         return float(f_half.mean())
 
 
-def _class_weights(settings: MemorySettings, counts: IntArray) -> FloatArray:
+def _class_weights(settings: LayerSettings, counts: IntArray) -> FloatArray:
     """The weight of each class, (C,). NotReadyError if the labels are of fewer than two classes."""
     present = counts > 0
     if present.sum() < 2 and not settings.several_labels:
@@ -230,7 +230,7 @@ def batch_logits(
     layer: MemoryLayer,
     states: torch.Tensor,
     lengths: torch.Tensor,
-    settings: MemorySettings,
+    settings: LayerSettings,
     phase: Phase | None = None,
 ) -> tuple[torch.Tensor, Decomposition | None]:
     """Return the logits f of the exemplars in a mini-batch.
@@ -239,12 +239,12 @@ def batch_logits(
         (n, C) of the tokens or (B, C) of the documents; with the decomposition that they come from, None for the linear
         form.
     """
-    if settings.form is MemoryForm.LINEAR:
+    if settings.form is LayerForm.LINEAR:
         return layer.head(layer.filters(states)), None
     parts = decompose(layer, states, lengths, holds_filters=phase == "min-max")
-    if settings.form is MemoryForm.DECOMPOSED:
+    if settings.form is LayerForm.DECOMPOSED:
         return parts.scores.transpose(1, 2)[parts.present], parts
-    if settings.form is MemoryForm.TWO_LAYERS:
+    if settings.form is LayerForm.TWO_LAYERS:
         return parts.total, parts
     return document_logits(parts), parts
 
@@ -272,7 +272,7 @@ def example_losses(
     logits: torch.Tensor,
     labels: torch.Tensor,
     parts: Decomposition | None,
-    settings: MemorySettings,
+    settings: LayerSettings,
     phase: Phase | None = None,
 ) -> torch.Tensor:
     """Return the loss of each labelled exemplar, before class weights.

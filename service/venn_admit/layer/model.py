@@ -21,7 +21,7 @@ from venn_admit.core.types import Float32Array, FloatArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import check_is_file, input_error, reading
 from venn_admit.files.output.atomic import replacing, writing
-from venn_admit.layer.settings import PRESENCE, MemorySettings, Phase
+from venn_admit.layer.settings import PRESENCE, LayerSettings, Phase
 from venn_admit.layer.states.index import EncoderIdentity, Kind, Record, read_record
 
 MODEL_NAME = "model.json"
@@ -32,7 +32,7 @@ _ADVICE = "train it again, or copy the folder again"
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryEpoch:
+class LayerEpoch:
     """One line of a training log; the losses are means over the labelled exemplars, weighted by class.
 
     Attributes:
@@ -59,7 +59,7 @@ def _nothing() -> Float32Array:
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryModel:
+class LayerModel:
     """A memory layer as it is stored and applied.
 
     Attributes:
@@ -75,7 +75,7 @@ class MemoryModel:
             not be mixed.
     """
 
-    settings: MemorySettings
+    settings: LayerSettings
     class_names: tuple[str, ...]
     encoder: EncoderIdentity
     filter_weight: Float32Array
@@ -192,7 +192,7 @@ class _Description(Record):
     log_sha256: str
 
 
-def save_model(folder: Path, model: MemoryModel, *, training: str, best_epoch: int, log: Sequence[MemoryEpoch]) -> None:
+def save_model(folder: Path, model: LayerModel, *, training: str, best_epoch: int, log: Sequence[LayerEpoch]) -> None:
     """Write a model to a folder; `model.json` comes last, so that the folder is complete once it is there."""
     weights = _packed(model)
     lines = json.dumps([epoch.as_json() for epoch in log], indent=2, allow_nan=False).encode() + b"\n"
@@ -216,7 +216,7 @@ def save_model(folder: Path, model: MemoryModel, *, training: str, best_epoch: i
             file.write(content)
 
 
-def load_model(folder: Path) -> MemoryModel:
+def load_model(folder: Path) -> LayerModel:
     """Read a model from its folder.
 
     Raises:
@@ -225,16 +225,16 @@ def load_model(folder: Path) -> MemoryModel:
     return _load(folder)[0]
 
 
-def load_training(folder: Path) -> tuple[MemoryModel, str, int, tuple[MemoryEpoch, ...]]:
+def load_training(folder: Path) -> tuple[LayerModel, str, int, tuple[LayerEpoch, ...]]:
     """Read a model, the digest of its settings and data, its best epoch, and the log of its training."""
     model, described = _load(folder)
     lines = json.loads(_content(folder / LOG_NAME, described.log_sha256))
-    return model, described.training, described.best_epoch, tuple(MemoryEpoch(**line) for line in lines)
+    return model, described.training, described.best_epoch, tuple(LayerEpoch(**line) for line in lines)
 
 
-def _load(folder: Path) -> tuple[MemoryModel, _Description]:
+def _load(folder: Path) -> tuple[LayerModel, _Description]:
     described = read_record(folder / MODEL_NAME, _Description, "description of a memory layer", "train it again")
-    settings = MemorySettings.from_json(described.settings)
+    settings = LayerSettings.from_json(described.settings)
     settings.check_classes(len(described.class_names))
     path = folder / WEIGHTS_NAME
     content = _content(path, described.weights_sha256)
@@ -248,7 +248,7 @@ def _load(folder: Path) -> tuple[MemoryModel, _Description]:
         if found is None or found.shape != shape or found.dtype != np.float32 or not np.isfinite(found).all():
             got = "none" if found is None else f"{found.dtype} of shape {found.shape}"
             raise input_error(path, f"tensor {name!r}", f"finite float32 of shape {shape}", got, _ADVICE)
-    model = MemoryModel(
+    model = LayerModel(
         settings=settings,
         class_names=described.class_names,
         encoder=described.encoder,
@@ -275,6 +275,6 @@ def _content(path: Path, sha256: str) -> bytes:
     return content
 
 
-def _packed(model: MemoryModel) -> bytes:
+def _packed(model: LayerModel) -> bytes:
     """The parameters as a safetensors file."""
     return save({name: np.ascontiguousarray(values) for name, values in model.parameters().items()})

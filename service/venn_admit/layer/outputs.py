@@ -14,8 +14,8 @@ import numpy.typing as npt
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.layer.contributions import Contributions
-from venn_admit.layer.model import MemoryModel
-from venn_admit.layer.settings import MemoryForm
+from venn_admit.layer.model import LayerModel
+from venn_admit.layer.settings import LayerForm
 from venn_admit.layer.states.index import Kind
 from venn_admit.layer.symbols import no_symbols, symbol_numbers
 
@@ -60,7 +60,7 @@ class Exemplars:
 
 
 def exemplars_of(
-    model: MemoryModel, states: npt.NDArray[np.floating], level: Kind | None = None, tokens: Sequence[str] = ()
+    model: LayerModel, states: npt.NDArray[np.floating], level: Kind | None = None, tokens: Sequence[str] = ()
 ) -> Exemplars:
     """Return the exemplars of a document.
 
@@ -79,7 +79,7 @@ def exemplars_of(
     """
     level = level_of(model, level)
     applications = _applications(model, states, tokens)  # (T, M)
-    if model.settings.form is MemoryForm.LINEAR:
+    if model.settings.form is LayerForm.LINEAR:
         return _rounded(applications, applications @ model.exact[1] + model.head_bias)
     parts = _decompose(model, applications)
     if level == "token":
@@ -87,7 +87,7 @@ def exemplars_of(
     return _document_exemplar(model, applications, parts)
 
 
-def level_of(model: MemoryModel, level: Kind | None) -> Kind:
+def level_of(model: LayerModel, level: Kind | None) -> Kind:
     """Return what an exemplar is.
 
     Raises:
@@ -103,7 +103,7 @@ def level_of(model: MemoryModel, level: Kind | None) -> Kind:
 
 
 def exemplar_with_contributions(
-    model: MemoryModel, states: npt.NDArray[np.floating], tokens: Sequence[str] = ()
+    model: LayerModel, states: npt.NDArray[np.floating], tokens: Sequence[str] = ()
 ) -> tuple[Exemplars, TokenContributions]:
     """Return the exemplar of a document, and what each token contributes to its logits.
 
@@ -124,7 +124,7 @@ def exemplar_with_contributions(
     return _document_exemplar(model, applications, parts), _contributions(model, parts, tokens)
 
 
-def contributions_to_margin(model: MemoryModel, found: TokenContributions) -> Contributions:
+def contributions_to_margin(model: LayerModel, found: TokenContributions) -> Contributions:
     """Return what each token contributes to the margin of the predicted class over the runner-up."""
     first = found.predicted
     second = max((number for number in range(len(found.logits)) if number != first), key=found.logits.__getitem__)
@@ -137,7 +137,7 @@ def contributions_to_margin(model: MemoryModel, found: TokenContributions) -> Co
     )
 
 
-def require_documents(model: MemoryModel) -> None:
+def require_documents(model: LayerModel) -> None:
     """Check that the exemplars of a layer are documents, whose logits its tokens carry."""
     if model.settings.form.kind == "token":
         raise InvalidInputError(
@@ -146,14 +146,14 @@ def require_documents(model: MemoryModel) -> None:
         )
 
 
-def _document_exemplar(model: MemoryModel, applications: FloatArray, parts: "_Parts") -> Exemplars:
+def _document_exemplar(model: LayerModel, applications: FloatArray, parts: "_Parts") -> Exemplars:
     vector = parts.pooled
     if model.settings.with_representative:
         vector = np.concatenate([vector, applications[_representative(parts)]])
     return _rounded(vector[np.newaxis], parts.logits[np.newaxis])
 
 
-def _contributions(model: MemoryModel, parts: "_Parts", tokens: Sequence[str]) -> TokenContributions:
+def _contributions(model: LayerModel, parts: "_Parts", tokens: Sequence[str]) -> TokenContributions:
     scores = _scores(model, parts)
     detected = scores > 0
     if model.settings.background is not None:
@@ -181,7 +181,7 @@ class _Parts:
     intercept: FloatArray
 
 
-def _applications(model: MemoryModel, states: npt.NDArray[np.floating], tokens: Sequence[str]) -> FloatArray:
+def _applications(model: LayerModel, states: npt.NDArray[np.floating], tokens: Sequence[str]) -> FloatArray:
     """The filter applications g, (T, M)."""
     if states.ndim != 2 or states.shape[1] != model.width or not len(states):
         raise InvalidInputError(
@@ -197,13 +197,13 @@ def _applications(model: MemoryModel, states: npt.NDArray[np.floating], tokens: 
     return inputs @ model.exact[0] + model.filter_bias
 
 
-def _decompose(model: MemoryModel, applications: FloatArray) -> _Parts:
+def _decompose(model: LayerModel, applications: FloatArray) -> _Parts:
     place = applications.argmax(axis=0)  # (M,), the first where several tokens share a maximum
     pooled = np.maximum(applications[place, np.arange(len(place))], 0.0)
     parts = pooled[:, np.newaxis] * model.exact[1]  # (M, C)
     scores = np.tile(model.head_bias.astype(np.float64), (len(applications), 1))  # (T, C)
     np.add.at(scores, place, parts)
-    if model.settings.form is MemoryForm.TWO_LAYERS:
+    if model.settings.form is LayerForm.TWO_LAYERS:
         global_parts = pooled[:, np.newaxis] * model.exact_global  # (M, C)
         contributions = np.zeros_like(scores)
         np.add.at(contributions, place, global_parts)
@@ -217,7 +217,7 @@ def _decompose(model: MemoryModel, applications: FloatArray) -> _Parts:
     return _Parts(pooled, scores, logits, contributions, 2 * model.head_bias.astype(np.float64))
 
 
-def _scores(model: MemoryModel, parts: _Parts) -> FloatArray:
+def _scores(model: LayerModel, parts: _Parts) -> FloatArray:
     background = model.settings.background
     return parts.scores if background is None else parts.scores - parts.scores[:, [background]]
 

@@ -19,7 +19,7 @@ Phase = Literal["cross-entropy", "min-max"]
 """What is minimised in a training that has two phases, one after the other."""
 
 
-class MemoryForm(StrEnum):
+class LayerForm(StrEnum):
     """What an exemplar is, and how its logits come about; docs/explanation/memory-layer.md has the formulas.
 
     DOCUMENT: an exemplar is a document; ReLU, maximum over the tokens, linear head.
@@ -38,11 +38,11 @@ class MemoryForm(StrEnum):
     @property
     def kind(self) -> Literal["document", "token"]:
         """What must be labelled for training: documents or tokens."""
-        return "document" if self in {MemoryForm.DOCUMENT, MemoryForm.TWO_LAYERS} else "token"
+        return "document" if self in {LayerForm.DOCUMENT, LayerForm.TWO_LAYERS} else "token"
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySettings:
+class LayerSettings:
     """The settings of a memory layer. The same settings and data give the same layer, bit for bit, on one thread.
 
     Attributes:
@@ -71,7 +71,7 @@ class MemorySettings:
             presence, and the cross-entropy is the mean over labels of the binary one. Follows from the data.
     """
 
-    form: MemoryForm
+    form: LayerForm
     filters: int = DEFAULT_FILTERS
     with_representative: bool = False
     background: int | None = None
@@ -108,10 +108,10 @@ class MemorySettings:
             _require(self.background is None, "background", none, "a class")
             option = "balanced" if self.class_weights == "balanced" else "class_weights"
             _require(self.class_weights is None, option, none, self.class_weights)
-        if self.form is MemoryForm.TWO_LAYERS:
+        if self.form is LayerForm.TWO_LAYERS:
             _require(weight > 0, "min_max_weight", "a number above 0, which trains the local scores", weight)
         else:
-            none = f"0 without two linear layers, as form {MemoryForm.TWO_LAYERS} has them"
+            none = f"0 without two linear layers, as form {LayerForm.TWO_LAYERS} has them"
             _require(not self.min_max_epochs, "min_max_epochs", none, self.min_max_epochs)
         weights = self.class_weights
         if isinstance(weights, tuple):
@@ -145,7 +145,7 @@ class MemorySettings:
             "head_weight": (class_count, self.filters),
             "head_bias": (class_count,),
         }
-        if self.form is MemoryForm.TWO_LAYERS:
+        if self.form is LayerForm.TWO_LAYERS:
             shapes |= {"global_weight": (class_count, self.filters), "global_bias": (class_count,)}
         return shapes | ({"symbol_weight": (symbol_count, self.symbols)} if self.symbols else {})
 
@@ -172,7 +172,7 @@ class MemorySettings:
         _require(right, "settings", ", ".join(sorted(names)), ", ".join(map(ascii, sorted(values))))
         weights = values["class_weights"]
         try:
-            form = MemoryForm(values["form"])
+            form = LayerForm(values["form"])
             return cls(
                 **{**values, "form": form, "class_weights": tuple(weights) if isinstance(weights, list) else weights}
             )

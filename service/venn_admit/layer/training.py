@@ -27,8 +27,8 @@ from venn_admit.files.output.atomic import locked, remove_partials, writing
 from venn_admit.layer.batches import MiniBatch, count_labels, epoch_batches, read_batches, split_dev
 from venn_admit.layer.checkpoint import CHECKPOINT_NAME, TrainingState, restore_checkpoint, save_checkpoint
 from venn_admit.layer.layer import LossTally, MemoryLayer, Objective
-from venn_admit.layer.model import MODEL_NAME, MemoryEpoch, MemoryModel, load_training, save_model
-from venn_admit.layer.settings import MemorySettings, Phase
+from venn_admit.layer.model import MODEL_NAME, LayerEpoch, LayerModel, load_training, save_model
+from venn_admit.layer.settings import LayerSettings, Phase
 from venn_admit.layer.states.reader import StateShards
 from venn_admit.layer.symbols import find_symbols
 
@@ -49,7 +49,7 @@ class TrainingProgress:
     max_epochs: int
     tokens: int
     total_tokens: int
-    finished: MemoryEpoch | None = None
+    finished: LayerEpoch | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,14 +60,14 @@ class Trained:
         best_epoch: The earliest epoch with the lowest loss on the dev split, of the last phase if there are two.
     """
 
-    model: MemoryModel
-    log: tuple[MemoryEpoch, ...]
+    model: LayerModel
+    log: tuple[LayerEpoch, ...]
     best_epoch: int
 
 
 def train(
     shards: StateShards,
-    settings: MemorySettings,
+    settings: LayerSettings,
     out: Path,
     *,
     progress: Callable[[TrainingProgress], None],
@@ -114,7 +114,7 @@ def train(
 
 def _trained(
     shards: StateShards,
-    settings: MemorySettings,
+    settings: LayerSettings,
     out: Path,
     training: str,
     progress: Callable[[TrainingProgress], None],
@@ -130,7 +130,7 @@ def _trained(
         while not run.is_over(state):
             run.epoch(state)
             save_checkpoint(out, unfinished, state)
-    model = MemoryModel(
+    model = LayerModel(
         settings=settings,
         class_names=shards.class_names,
         encoder=shards.encoder,
@@ -151,7 +151,7 @@ class _Run:
     """The epochs of one training. symbols: those of the documents that are trained on, if the layer takes any."""
 
     def __init__(
-        self, shards: StateShards, settings: MemorySettings, progress: Callable[[TrainingProgress], None]
+        self, shards: StateShards, settings: LayerSettings, progress: Callable[[TrainingProgress], None]
     ) -> None:
         self._shards, self._settings, self._progress = shards, settings, progress
         is_document = settings.form.kind == "document"
@@ -226,7 +226,7 @@ class _Run:
                 "choose a smaller learning rate"
             )
         state.log.append(
-            MemoryEpoch(epoch, tally.mean_loss(), dev_loss, dev_tally.accuracy(), dev_tally.macro_f_half(), phase)
+            LayerEpoch(epoch, tally.mean_loss(), dev_loss, dev_tally.accuracy(), dev_tally.macro_f_half(), phase)
         )
         best = state.log[max(state.best_epoch, 1) - 1]
         if state.best_epoch == 0 or best.phase != phase or dev_loss < best.dev_loss:
@@ -240,7 +240,7 @@ class _Run:
             self._tokens += len(batch.states)
             self._report(epoch, None)
 
-    def _report(self, epoch: int, finished: MemoryEpoch | None) -> None:
+    def _report(self, epoch: int, finished: LayerEpoch | None) -> None:
         most = sum(epochs for _, epochs in self._settings.phases)
         self._progress(TrainingProgress(epoch, most, self._tokens, self._total_tokens, finished))
 
@@ -273,7 +273,7 @@ def _check_each_label(shards: StateShards, counts: IntArray, documents: int) -> 
             )
 
 
-def _training_digest(shards: StateShards, settings: MemorySettings) -> str:
+def _training_digest(shards: StateShards, settings: LayerSettings) -> str:
     """A digest of the settings, and of the data by the digests of their shards, which decide the result."""
     described = {"settings": settings.as_json(), "states": shards.index.model_dump(mode="json")}
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
@@ -304,7 +304,7 @@ def _finished(out: Path, training: str) -> Trained:
     return Trained(model, log, best_epoch)
 
 
-def _check_memory(shards: StateShards, settings: MemorySettings, memory_budget: int) -> None:
+def _check_memory(shards: StateShards, settings: LayerSettings, memory_budget: int) -> None:
     """Raise InvalidInputError if a mini-batch, with what torch keeps for its gradients, exceeds the memory budget."""
     lengths, classes = shards.lengths, len(shards.class_names)
     parts = epoch_batches(lengths, np.arange(len(lengths)), batch_tokens=settings.batch_tokens, generator=None)

@@ -19,10 +19,10 @@ from venn_admit.flows.extraction.train import train_layer
 from venn_admit.flows.extraction.tune import LOG_NAME, Tuned, TuningSettings, tune_encoder
 from venn_admit.layer.encoders import tuning
 from venn_admit.layer.encoders.local import load_encoder
-from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.settings import LayerForm, LayerSettings
 
 BUDGET = 256 << 20
-DOCUMENTS = MemorySettings(MemoryForm.DOCUMENT, filters=8, max_epochs=4, batch_tokens=512)
+DOCUMENTS = LayerSettings(LayerForm.DOCUMENT, filters=8, max_epochs=4, batch_tokens=512)
 FAST = TuningSettings(rounds=2, learning_rate=0.003)
 
 
@@ -37,7 +37,7 @@ class Quiet:
 
 
 def run(
-    path: Path, out: Path, settings: MemorySettings = DOCUMENTS, how: TuningSettings = FAST, **changes: str
+    path: Path, out: Path, settings: LayerSettings = DOCUMENTS, how: TuningSettings = FAST, **changes: str
 ) -> Tuned:
     options = replace(SourceOptions(encoder=str(path.parent / "network")), **changes)  # type: ignore[arg-type]
     return tune_encoder(path, options, settings, how, out, Resources(out, BUDGET, Quiet()))
@@ -203,13 +203,13 @@ def test_words_are_learnt_from_as_well(reviews: Path, tmp_path: Path) -> None:
     path = tmp_path / "words.conll"
     path.write_text("\n\n".join(sentences) + "\n")
     shutil.copytree(reviews.parent / "network", tmp_path / "network")
-    layer = replace(DOCUMENTS, form=MemoryForm.LINEAR)
+    layer = replace(DOCUMENTS, form=LayerForm.LINEAR)
     found = run(path, tmp_path / "encoder", layer, TuningSettings(1, 0.003), kind="token")
     assert found.rounds[1].dev_loss < found.rounds[0].dev_loss
 
 
 def test_the_encoder_learns_below_two_linear_layers(reviews: Path, tmp_path: Path) -> None:
-    layer = replace(DOCUMENTS, form=MemoryForm.TWO_LAYERS)
+    layer = replace(DOCUMENTS, form=LayerForm.TWO_LAYERS)
     found = run(reviews, tmp_path / "encoder", layer, TuningSettings(1, 0.003))
     assert found.rounds[1].dev_loss < found.rounds[0].dev_loss
 

@@ -22,7 +22,7 @@ import pytest
 from tests.conftest import open_folder
 from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.errors import DatabaseError
-from venn_admit.store.embedded.access import SYSTEM_USER, server_user
+from venn_admit.store.embedded.programs import SYSTEM_USER, server_user
 from venn_admit.store.embedded.users import start_embedded, start_embedded_again, stop_embedded
 
 REPOSITORY = Path(__file__).parents[3]

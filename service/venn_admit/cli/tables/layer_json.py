@@ -10,12 +10,12 @@ from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.flows.extraction.evaluate import EvaluatedLevel
 from venn_admit.flows.extraction.inspect import Inspected
 from venn_admit.layer.evaluation import Detection, Partitions, PredictionMeasures
-from venn_admit.layer.model import MemoryModel
+from venn_admit.layer.model import LayerModel
 from venn_admit.layer.texts.source import TextSummary
 
 
 def evaluation_json(
-    model: MemoryModel, file: Path, summary: TextSummary | None, found: Sequence[EvaluatedLevel], neighbour_count: int
+    model: LayerModel, file: Path, summary: TextSummary | None, found: Sequence[EvaluatedLevel], neighbour_count: int
 ) -> dict[str, Any]:
     """Return an evaluation of a memory layer, level by level; neighbour_count: K."""
     return {
@@ -27,7 +27,7 @@ def evaluation_json(
     }
 
 
-def inspected_json(model: MemoryModel, found: Inspected) -> dict[str, Any]:
+def inspected_json(model: LayerModel, found: Inspected) -> dict[str, Any]:
     """Return a document with what carries its prediction."""
     return {
         "external_id": found.external_id,

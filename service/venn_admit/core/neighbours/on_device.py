@@ -66,9 +66,9 @@ def search_on(
         _compare_sample(device, queries, support, neighbour_count, memory_budget)
         return _listed_there(device, queries, support, neighbour_count, memory_budget)
     except UnusableDeviceError as error:
-        reason = str(error)
+        failure = str(error)
     warnings.warn(
-        f"the device {device} is not used for this neighbour search, which the processor does instead: {reason}",
+        f"the device {device} is not used for this neighbour search, which the processor does instead: {failure}",
         DeviceWarning,
         stacklevel=2,
     )
@@ -152,11 +152,11 @@ class DeviceLists:
                 least, rows = self._least(queries, vectors)
                 break
             except torch.OutOfMemoryError as error:
-                reason = str(error)
+                failure = str(error)
             except RuntimeError as error:
                 raise UnusableDeviceError(str(error)) from error
             # Not in the handler, whose traceback holds the blocks.
-            self._make_do(reason)
+            self._make_do(failure)
         near = ~queries.far
         self._check_lists(least[near], rows[near])
         owners, places = np.nonzero((rows >= 0) & near[:, np.newaxis])
@@ -177,10 +177,10 @@ class DeviceLists:
         if np.isnan(least).any():
             raise UnusableDeviceError("a lower bound is not a number")
 
-    def _make_do(self, reason: str) -> None:
+    def _make_do(self, failure: str) -> None:
         """Halve the memory budget."""
         if self.memory_budget <= _LEAST_BUDGET:
-            raise UnusableDeviceError(f"not even {self.memory_budget:,} bytes of its memory are free: {reason}")
+            raise UnusableDeviceError(f"not even {self.memory_budget:,} bytes of its memory are free: {failure}")
         self.memory_budget //= 2
         if self.device.type == "cuda":
             torch.cuda.empty_cache()

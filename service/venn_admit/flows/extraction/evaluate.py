@@ -15,7 +15,7 @@ from venn_admit.layer.states.index import Kind
 if TYPE_CHECKING:
     from venn_admit.core.types import IntArray
     from venn_admit.layer.evaluation import LevelEvaluation
-    from venn_admit.layer.model import MemoryModel
+    from venn_admit.layer.model import LayerModel
     from venn_admit.layer.states.reader import StateShards
 
 
@@ -64,7 +64,7 @@ def check_is_new(path: Path, states: OpenedStates, earlier: Sequence[tuple[Path,
             )
 
 
-def levels_of(model: "MemoryModel", shards: "StateShards", level: Kind | None) -> tuple[Kind, ...]:
+def levels_of(model: "LayerModel", shards: "StateShards", level: Kind | None) -> tuple[Kind, ...]:
     """Return the levels to evaluate: the one asked for, or those at which there are labels.
 
     If tokens are labelled, a layer for documents with a background class has labels of documents as well.
@@ -83,7 +83,7 @@ def levels_of(model: "MemoryModel", shards: "StateShards", level: Kind | None) -
 
 
 def evaluate_states(
-    model: "MemoryModel", states: OpenedStates, levels: Sequence[Kind], knn: KnnSources | None, resources: Resources
+    model: "LayerModel", states: OpenedStates, levels: Sequence[Kind], knn: KnnSources | None, resources: Resources
 ) -> tuple[EvaluatedLevel, ...]:
     """Evaluate a memory layer, level by level.
 
@@ -100,7 +100,7 @@ def evaluate_states(
 
 
 def _evaluated(
-    model: "MemoryModel", states: OpenedStates, level: Kind, knn: KnnSources | None, resources: Resources
+    model: "LayerModel", states: OpenedStates, level: Kind, knn: KnnSources | None, resources: Resources
 ) -> EvaluatedLevel:
     from venn_admit.layer.approximation import fit_on, training_exemplars
     from venn_admit.layer.evaluation import evaluate_layer
@@ -130,7 +130,7 @@ def _evaluated(
 
 
 def _divided(
-    model: "MemoryModel", shards: "StateShards", fit: OpenedStates | None
+    model: "LayerModel", shards: "StateShards", fit: OpenedStates | None
 ) -> "tuple[StateShards, IntArray, IntArray]":
     """The documents to fit on: their states and rows; and the rows to evaluate."""
     from venn_admit.layer.approximation import fit_share

@@ -16,7 +16,7 @@ from venn_admit.layer.texts.source import TextFile
 
 if TYPE_CHECKING:
     from venn_admit.layer.approximation import TrainingExemplars
-    from venn_admit.layer.model import MemoryModel
+    from venn_admit.layer.model import LayerModel
     from venn_admit.layer.states.index import StateDocument
     from venn_admit.layer.states.reader import StateShards
 
@@ -107,7 +107,7 @@ def _find_row(external_ids: Sequence[str], external_id: str | None, row: int) ->
 
 
 def inspect_document(
-    model: "MemoryModel",
+    model: "LayerModel",
     states: OpenedStates,
     resources: Resources,
     *,
@@ -169,7 +169,7 @@ def inspect_document(
 
 
 def _nearest(
-    model: "MemoryModel",
+    model: "LayerModel",
     document: "StateDocument",
     positions: "np.ndarray[tuple[int], np.dtype[np.int64]]",
     predicted: int,
@@ -196,7 +196,7 @@ def _nearest(
 
 
 def _near_token(
-    model: "MemoryModel",
+    model: "LayerModel",
     training: "TrainingExemplars",
     texts: dict[str, tuple[str, ...]],
     index: int,

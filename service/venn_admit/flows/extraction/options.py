@@ -13,7 +13,7 @@ from venn_admit.layer.texts.formats import CONLL_ENDINGS
 from venn_admit.layer.texts.source import DEFAULT_COLUMNS, TextColumns
 
 if TYPE_CHECKING:
-    from venn_admit.layer.model import MemoryModel
+    from venn_admit.layer.model import LayerModel
 
 _SHOWN_CLASSES = 10
 
@@ -77,7 +77,7 @@ class SourceOptions:
     @classmethod
     def of_model(
         cls,
-        model: "MemoryModel",
+        model: "LayerModel",
         path: Path,
         *,
         encoder: str | None = None,

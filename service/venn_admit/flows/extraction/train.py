@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from venn_admit.files.output.tables import write_exemplars
 from venn_admit.files.records import ExemplarBatch, labelled_rows
 from venn_admit.flows.extraction.states import OpenedStates, Resources
-from venn_admit.layer.settings import MemorySettings
+from venn_admit.layer.settings import LayerSettings
 from venn_admit.layer.states.index import Kind
 
 if TYPE_CHECKING:
-    from venn_admit.layer.model import MemoryModel
+    from venn_admit.layer.model import LayerModel
     from venn_admit.layer.training import Trained, TrainingProgress
 
 
@@ -34,7 +34,7 @@ class Extracted:
         return self.right / self.labelled if self.labelled else None
 
 
-def train_layer(states: OpenedStates, settings: MemorySettings, out: Path, resources: Resources) -> "Trained":
+def train_layer(states: OpenedStates, settings: LayerSettings, out: Path, resources: Resources) -> "Trained":
     """Train a memory layer and write it to a folder; go on if a training of the same data was interrupted.
 
     Raises:
@@ -52,7 +52,7 @@ def train_layer(states: OpenedStates, settings: MemorySettings, out: Path, resou
 
 
 def write_extracted(
-    model: "MemoryModel",
+    model: "LayerModel",
     states: OpenedStates,
     out: Path,
     resources: Resources,

@@ -23,12 +23,12 @@ from venn_admit.flows.extraction.options import SourceOptions, background_number
 from venn_admit.flows.extraction.states import Resources, classes_found, open_states
 from venn_admit.flows.extraction.train import train_layer
 from venn_admit.layer.encoders.local import DEFAULT_ENCODER, WEIGHTS_NAME, encoder_folder, load_encoder
-from venn_admit.layer.settings import MemorySettings
+from venn_admit.layer.settings import LayerSettings
 from venn_admit.layer.states.conversion import holds_states
 from venn_admit.layer.texts.source import TextFile
 
 if TYPE_CHECKING:
-    from venn_admit.layer.model import MemoryModel
+    from venn_admit.layer.model import LayerModel
     from venn_admit.layer.states.reader import StateShards
     from venn_admit.layer.training import Trained
 
@@ -87,7 +87,7 @@ class Tuned:
 def tune_encoder(
     path: Path,
     options: SourceOptions,
-    settings: MemorySettings,
+    settings: LayerSettings,
     tuning: TuningSettings,
     out: Path,
     resources: Resources,
@@ -148,7 +148,7 @@ class _Run:
         self,
         texts: TextFile,
         options: SourceOptions,
-        settings: MemorySettings,
+        settings: LayerSettings,
         tuning: TuningSettings,
         folder: Path,
         digest: str,
@@ -194,7 +194,7 @@ class _Run:
         trained = train_layer(states, self._settings, folder / "layer", resources)
         return trained, states.shards
 
-    def _train_encoder(self, number: int, model: "MemoryModel", shards: "StateShards") -> None:
+    def _train_encoder(self, number: int, model: "LayerModel", shards: "StateShards") -> None:
         """Train the encoder of a round for an epoch, which makes the encoder of the next round."""
         from venn_admit.core.approximation.training import torch_threads
         from venn_admit.layer.batches import count_labels, split_dev

@@ -20,7 +20,7 @@ from venn_admit.layer.batches import epoch_batches
 from venn_admit.layer.encoders.encoding import pieces_of
 from venn_admit.layer.encoders.local import WEIGHTS_NAME, TextEncoder
 from venn_admit.layer.layer import LossTally, MemoryLayer, Objective
-from venn_admit.layer.model import MemoryModel
+from venn_admit.layer.model import LayerModel
 from venn_admit.layer.texts.document import TextDocument
 
 _BATCH_TOKENS = 1024
@@ -58,7 +58,7 @@ def tokenized(documents: Iterator[TextDocument], encoder: TextEncoder) -> Iterat
 
 def tune(
     encoder: TextEncoder,
-    model: MemoryModel,
+    model: LayerModel,
     objective: Objective,
     documents: Sequence[TokenizedDocument],
     *,
@@ -112,7 +112,7 @@ def save_weights(encoder: TextEncoder, folder: Path) -> None:
         save_file(weights, folder / WEIGHTS_NAME, metadata={"format": "pt"})
 
 
-def _fixed(model: MemoryModel) -> MemoryLayer:
+def _fixed(model: LayerModel) -> MemoryLayer:
     layer = MemoryLayer(model.settings, width=model.width, class_count=len(model.class_names))
     layer.load_state_dict({name: torch.from_numpy(values) for name, values in model.parameters().items()})
     return layer.requires_grad_(requires_grad=False)

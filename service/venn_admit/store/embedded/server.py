@@ -20,7 +20,7 @@ import platformdirs
 import psutil
 
 from venn_admit.errors import DatabaseError
-from venn_admit.store.embedded.access import (
+from venn_admit.store.embedded.programs import (
     INSTEAD,
     let_through,
     make_private,

@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from venn_admit.errors import DatabaseError
-from venn_admit.store.embedded.access import HOME_FOR_ROOT, INSTEAD, make_home
+from venn_admit.store.embedded.programs import HOME_FOR_ROOT, INSTEAD, make_home
 from venn_admit.store.embedded.server import Server, is_server, run_server, stop_server
 
 # A start takes a few seconds; recovery after a crash takes longer.

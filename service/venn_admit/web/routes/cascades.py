@@ -18,9 +18,9 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.problems import answer_to_error
 from venn_admit.report.cascade import CASCADE_COLUMNS, STAGE_COLUMNS, cascade_rows, promise_sentence, stage_rows
 from venn_admit.store.access.keys import Scope
-from venn_admit.web.access import router
 from venn_admit.web.forms import checked, form_of
 from venn_admit.web.rendering import address, page
+from venn_admit.web.visitors import router
 
 routes = router()
 

@@ -28,10 +28,10 @@ from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import DecisionFilter
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.web.access import router
 from venn_admit.web.explanation import NUMBER, bounds_of, facts, steps
 from venn_admit.web.forms import checked, form_of
 from venn_admit.web.rendering import page
+from venn_admit.web.visitors import router
 
 routes = router()
 ROWS = 50

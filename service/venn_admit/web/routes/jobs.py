@@ -12,8 +12,8 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.paging import key_before
 from venn_admit.http.paging import page as page_of
 from venn_admit.store.access.keys import Scope
-from venn_admit.web.access import router
 from venn_admit.web.rendering import page
+from venn_admit.web.visitors import router
 
 routes = router()
 

@@ -17,9 +17,9 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.ledger import Asked, Ledger
 from venn_admit.http.problems import Refused
 from venn_admit.store.access.keys import Scope
-from venn_admit.web.access import SIGN_IN, forget, remember, router
 from venn_admit.web.forms import form_of, required
 from venn_admit.web.rendering import page
+from venn_admit.web.visitors import SIGN_IN, forget, remember, router
 from venn_admit_client.codes import Problem
 
 routes = router()

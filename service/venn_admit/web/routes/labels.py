@@ -21,11 +21,11 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.http.problems import answer_to_error
 from venn_admit.report.calibration.wording import queries_of_tables
 from venn_admit.store.access.keys import Scope
-from venn_admit.web.access import router
 from venn_admit.web.caches import report_cache
 from venn_admit.web.forms import checked, form_of, required
 from venn_admit.web.rendering import address, page, with_query
 from venn_admit.web.steps import on_page
+from venn_admit.web.visitors import router
 
 routes = router()
 ROWS = 25

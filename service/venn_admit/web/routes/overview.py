@@ -15,9 +15,9 @@ from venn_admit.http.guards.guard import needs
 from venn_admit.report.wording import held_out_accuracy_text, waiting_text
 from venn_admit.results import withheld_in
 from venn_admit.store.access.keys import Scope
-from venn_admit.web.access import router
 from venn_admit.web.forms import checked, form_of, required
 from venn_admit.web.rendering import address, page
+from venn_admit.web.visitors import router
 from venn_admit_client.records import looks_text
 
 routes = router()

@@ -5,9 +5,9 @@ from typing import Any
 
 from fastapi import HTTPException, Request, Response
 
-from venn_admit.web.access import router
 from venn_admit.web.assets import assets
 from venn_admit.web.rendering import page
+from venn_admit.web.visitors import router
 
 routes = router()
 

@@ -13,9 +13,9 @@ from venn_admit.flows.reports.report import open_cell
 from venn_admit.http.guards.guard import needs
 from venn_admit.report.evaluation.glance import matters
 from venn_admit.store.access.keys import Scope
-from venn_admit.web.access import router
 from venn_admit.web.caches import methods_cache, report_cache
 from venn_admit.web.rendering import page
+from venn_admit.web.visitors import router
 
 routes = router()
 _Place = Annotated[int, Path(ge=0, le=LARGEST_INTEGER)]

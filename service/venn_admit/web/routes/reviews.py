@@ -16,9 +16,9 @@ from venn_admit.flows.reviews.labels import disagreements, give, outcome
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.problems import status_of
 from venn_admit.store.access.keys import Scope
-from venn_admit.web.access import router
 from venn_admit.web.forms import form_of, required
 from venn_admit.web.rendering import address, page, with_query
+from venn_admit.web.visitors import router
 from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
 
 routes = router()

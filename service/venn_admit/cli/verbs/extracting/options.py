@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from venn_admit.flows.extraction.options import SourceOptions
     from venn_admit.flows.extraction.states import Resources
     from venn_admit.flows.shell import Display
-    from venn_admit.layer.model import MemoryModel
-    from venn_admit.layer.settings import MemorySettings
+    from venn_admit.layer.model import LayerModel
+    from venn_admit.layer.settings import LayerSettings
     from venn_admit.layer.states.index import Kind
     from venn_admit.layer.texts.source import TextColumns
 
@@ -116,7 +116,7 @@ class ModelReading(ReadingOptions):
         ),
     ] = None
 
-    def of_model(self, model: "MemoryModel", file: Path) -> "SourceOptions":
+    def of_model(self, model: "LayerModel", file: Path) -> "SourceOptions":
         """Return how a file is read for a model as it is loaded, of all labels."""
         from venn_admit.flows.extraction.options import SourceOptions
 
@@ -207,9 +207,9 @@ class Training(ReadingOptions):
         min_max_weight: float | None = None,
         learning_rate: float = DEFAULT_LEARNING_RATE,
         patience: int = DEFAULT_PATIENCE,
-    ) -> "MemorySettings":
+    ) -> "LayerSettings":
         """Return the settings of the layer. Raises InvalidInputError at a value that is out of its range."""
-        from venn_admit.layer.settings import MemoryForm, MemorySettings
+        from venn_admit.layer.settings import LayerForm, LayerSettings
 
         kind = _kind(self.task)
         form = FORMS[kind][0] if self.form is None else self.form
@@ -222,8 +222,8 @@ class Training(ReadingOptions):
                 f"min-max-weight: expected with documents alone, whose loss it is part of, got {min_max_weight:g} with "
                 "tokens; leave it out"
             )
-        return MemorySettings(
-            MemoryForm(form),
+        return LayerSettings(
+            LayerForm(form),
             filters=self.filters,
             with_representative=representative,
             min_max_weight=DEFAULT_MIN_MAX_WEIGHT if min_max_weight is None else min_max_weight,
@@ -265,7 +265,7 @@ def states_folder() -> Path:
     """Return where states are kept, for their owner only: they hold the texts."""
     from venn_admit.files.output.atomic import writing
     from venn_admit.runtime.settings import get_settings
-    from venn_admit.store.embedded.access import make_home, make_private
+    from venn_admit.store.embedded.programs import make_home, make_private
 
     home = get_settings().home
     with writing(home / "states"):

@@ -125,7 +125,7 @@ class VennAbersIndex:
         """
         check_lengths(points=points.predicted, right=right)
         self._class_count = class_count
-        self._bin_edges = q_bins
+        self._q_bins = q_bins
         self._mc_cell = self.cell(points)
         self._mc_score, self._mc_right = points.score, right
         cell_count = len(q_bins) * class_count
@@ -148,7 +148,7 @@ class VennAbersIndex:
             raise InvalidInputError(
                 f"point {wrong[0]}: expected a finite score, got {points.score[wrong[0]]}; remove or repair the point"
             )
-        return cell_numbers(points, class_count=self._class_count, q_bins=self._bin_edges)
+        return cell_numbers(points, class_count=self._class_count, q_bins=self._q_bins)
 
     def bounds(self, points: CellPoints, upweight: FloatArray | None = None) -> Bounds:
         """Return p0 and p1 of m points, in O(m log n).

@@ -71,7 +71,7 @@ class VennIndex:
         check_calibration_points(points, class_count)
         check_lengths(points=points.label, singleton=singleton)
         self._class_count = class_count
-        self._bin_edges = settings.q_bins
+        self._q_bins = settings.q_bins
         self._omega = omega
         group = self._group(points.predicted, points.match_count)
         apart = len(settings.q_bins) * class_count  # a group that no scored point falls in
@@ -93,7 +93,7 @@ class VennIndex:
         )
 
     def _group(self, predicted: IntArray, match_count: IntArray) -> IntArray:
-        return bin_of(match_count, self._bin_edges) * self._class_count + predicted
+        return bin_of(match_count, self._q_bins) * self._class_count + predicted
 
 
 def venn_probabilities(

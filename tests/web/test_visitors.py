@@ -15,8 +15,8 @@ from venn_admit.flows.data.create import create as create_classifier
 from venn_admit.flows.keys.keys import create
 from venn_admit.http.guards.guard import guard_of
 from venn_admit.store.access.keys import Scope
-from venn_admit.web.access import PageRoute
 from venn_admit.web.site import ROUTERS
+from venn_admit.web.visitors import PageRoute
 
 OPEN = {"/static/{name}", "/sign-in", "/docs"}
 # These would end the session of the test, or ask for what takes long; their guard is that of the others.
