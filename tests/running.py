@@ -40,7 +40,7 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import jobs
 from venn_admit.store.workspace import Workspace
-from venn_admit_client.records import Ingestion
+from venn_admit_client.records.data import Ingestion
 
 Arrays = dict[str, Any]
 

@@ -31,46 +31,22 @@ if TYPE_CHECKING:
         UnavailableError,
         VennAdmitError,
     )
-    from .records import (
-        Alarm,
-        Audits,
-        Calibration,
-        CalibrationUse,
-        CascadeClass,
-        CascadeDecision,
-        CascadeReport,
-        CascadeStage,
-        Certificate,
-        CertificateLook,
-        CertifiedClass,
+    from .records.calibrations import Calibration, CalibrationUse, Fit, ListedCalibration, PutInUse, Weaker, Withheld
+    from .records.cascades import CascadeClass, CascadeDecision, CascadeReport, CascadeStage, Served, ServedStage
+    from .records.certificates import Certificate, CertificateLook, CertifiedClass, Policy, SetAside
+    from .records.data import Audits, Deletion, Forgetting, Ingestion, Labelling
+    from .records.decisions import Decision, Neighbour, Replay, StoredDecision
+    from .records.reports import Alarm, Monitor, Report
+    from .records.reviews import (
         Claims,
-        Decision,
-        Deletion,
         Disagreement,
-        Fit,
-        Forgetting,
         GivenLabel,
-        Ingestion,
-        Labelling,
-        ListedCalibration,
-        Monitor,
-        Neighbour,
-        Policy,
         Precedent,
-        PutInUse,
-        Replay,
-        Report,
         Reviewed,
         ReviewedPoint,
         ReviewerCount,
         ReviewPoint,
         ReviewQueue,
-        Served,
-        ServedStage,
-        SetAside,
-        StoredDecision,
-        Weaker,
-        Withheld,
     )
     from .results import Decisions
     from .retries import Retries
@@ -156,8 +132,9 @@ if not TYPE_CHECKING:  # which would take any name for one that is there
         """Import a name when it is first used: the service, which has its records from here, sends no requests."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        home = _HOMES.get(name, "errors" if name.endswith("Error") else "records")
-        return getattr(import_module(f"{__name__}.{home}"), name)
+        if name in _HOMES or name.endswith("Error"):
+            return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)
+        return import_module(f"{__name__}.records").find(name)
 
 
 def __dir__() -> list[str]:

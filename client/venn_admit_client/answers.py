@@ -6,19 +6,11 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from .members import from_json
-from .records import (
-    Alarm,
-    Calibration,
-    Certificate,
-    CertifiedClass,
-    Decision,
-    Ingestion,
-    Labelling,
-    Monitor,
-    SetAside,
-    Weaker,
-    Withheld,
-)
+from .records.calibrations import Calibration, Weaker, Withheld
+from .records.certificates import Certificate, CertifiedClass, SetAside
+from .records.data import Ingestion, Labelling
+from .records.decisions import Decision
+from .records.reports import Alarm, Monitor
 
 Stored = TypeVar("Stored", Ingestion, Labelling)
 Certified = TypeVar("Certified", bound=Certificate)

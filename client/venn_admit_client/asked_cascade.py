@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from .records import CascadeDecision, CascadeReport, Served
+from .records.cascades import CascadeDecision, CascadeReport, Served
 
 
 class CascadeInterface(ABC):

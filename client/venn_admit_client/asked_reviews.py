@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 
-from .records import Claims, Reviewed
+from .records.reviews import Claims, Reviewed
 
 LEASE_SECONDS = 900.0
 """For how long claims hold unless they are renewed, if no other lease is asked for."""

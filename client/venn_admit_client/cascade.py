@@ -8,7 +8,7 @@ from .errors import InvalidInputError
 from .inputs import floats
 from .jobs import await_job
 from .members import from_json
-from .records import CascadeDecision, CascadeReport, Served
+from .records.cascades import CascadeDecision, CascadeReport, Served
 from .settings import settings_json
 from .tables import arrow, exemplar_body
 from .transport import Transport

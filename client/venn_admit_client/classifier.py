@@ -12,7 +12,9 @@ from .inputs import as_rows, bodies, floats, labels_of, texts
 from .interface import Progress, Rows
 from .jobs import await_job, check_out, decisions_of
 from .members import from_json
-from .records import Audits, Calibration, Decision, Fit, Forgetting, Ingestion, Labelling, PutInUse
+from .records.calibrations import Calibration, Fit, PutInUse
+from .records.data import Audits, Forgetting, Ingestion, Labelling
+from .records.decisions import Decision
 from .results import Decisions
 from .settings import settings_json
 from .stored import StoredClassifier

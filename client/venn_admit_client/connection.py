@@ -9,7 +9,8 @@ from .errors import InvalidInputError
 from .given import class_names, stage_costs, whole_number
 from .interface import ConnectionInterface
 from .members import from_json
-from .records import CascadeReport, Deletion
+from .records.cascades import CascadeReport
+from .records.data import Deletion
 from .retries import Retries
 from .transport import Transport
 

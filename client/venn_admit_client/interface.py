@@ -14,22 +14,11 @@ from typing import Any, Self
 
 from .asked_cascade import CascadeInterface
 from .asked_reviews import ReviewerInterface
-from .records import (
-    Audits,
-    Calibration,
-    Decision,
-    Deletion,
-    Disagreement,
-    Fit,
-    Forgetting,
-    Ingestion,
-    Labelling,
-    Monitor,
-    PutInUse,
-    Registered,
-    Report,
-    ReviewQueue,
-)
+from .records.calibrations import Calibration, Fit, PutInUse
+from .records.data import Audits, Deletion, Forgetting, Ingestion, Labelling, Registered
+from .records.decisions import Decision
+from .records.reports import Monitor, Report
+from .records.reviews import Disagreement, ReviewQueue
 
 Progress = Callable[[int, int], object]
 """Is told the rows that are done, and all rows, 0 if their number is not known."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array
-from .records import Decision
+from .records.decisions import Decision
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from .asked_reviews import LEASE_SECONDS, ReviewerInterface
 from .errors import InvalidInputError
 from .given import listed_ids
 from .members import from_json
-from .records import Claims, Reviewed
+from .records.reviews import Claims, Reviewed
 from .transport import Transport
 
 

@@ -7,20 +7,12 @@ from .answers import alarm_of, certificate_of, monitor_of
 from .errors import InvalidInputError
 from .interface import ClassifierInterface
 from .members import from_json
-from .records import (
-    Alarm,
-    CalibrationUse,
-    CertificateLook,
-    Disagreement,
-    ListedCalibration,
-    Monitor,
-    Policy,
-    Registered,
-    Replay,
-    Report,
-    ReviewQueue,
-    StoredDecision,
-)
+from .records.calibrations import CalibrationUse, ListedCalibration
+from .records.certificates import CertificateLook, Policy
+from .records.data import Registered
+from .records.decisions import Replay, StoredDecision
+from .records.reports import Alarm, Monitor, Report
+from .records.reviews import Disagreement, ReviewQueue
 from .reviews import Reviewer
 from .transport import Transport
 

@@ -41,39 +41,30 @@ if TYPE_CHECKING:
     from venn_admit.interface.hooks.outputs import HookedBatches
     from venn_admit.interface.reports import Evaluation, Evaluations, Monitor, Report, SharesWhatIf, TrainingWhatIf
     from venn_admit.interface.reviews import Reviewer
-    from venn_admit_client.records import (
-        Alarm,
-        Audits,
-        Calibration,
+    from venn_admit_client.records.calibrations import Calibration, Fit, PutInUse, Weaker, Withheld
+    from venn_admit_client.records.cascades import (
         CascadeClass,
         CascadeDecision,
         CascadeReport,
         CascadeStage,
-        Certificate,
-        CertifiedClass,
+        Served,
+        ServedStage,
+    )
+    from venn_admit_client.records.certificates import Certificate, CertifiedClass, SetAside
+    from venn_admit_client.records.data import Audits, Deletion, Forgetting, Ingestion, Labelling
+    from venn_admit_client.records.decisions import Decision, Neighbour
+    from venn_admit_client.records.reports import Alarm
+    from venn_admit_client.records.reviews import (
         Claims,
-        Decision,
-        Deletion,
         Disagreement,
-        Fit,
-        Forgetting,
         GivenLabel,
-        Ingestion,
-        Labelling,
-        Neighbour,
         Precedent,
         Pushed,
-        PutInUse,
         Reviewed,
         ReviewedPoint,
         ReviewerCount,
         ReviewPoint,
         ReviewQueue,
-        Served,
-        ServedStage,
-        SetAside,
-        Weaker,
-        Withheld,
     )
 
 __version__ = "0.2.0"
@@ -177,10 +168,10 @@ if not TYPE_CHECKING:  # which would take any name for one that is there
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name in _HOMES:
-            home = f"venn_admit.interface.{_HOMES[name]}"
-        else:
-            home = "venn_admit.errors" if name.endswith("Error") else "venn_admit_client.records"
-        return getattr(import_module(home), name)
+            return getattr(import_module(f"venn_admit.interface.{_HOMES[name]}"), name)
+        if name.endswith("Error"):
+            return getattr(import_module("venn_admit.errors"), name)
+        return import_module("venn_admit_client.records").find(name)
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from venn_admit.advice import Step
 from venn_admit.core.calibrators.arguments import arguments_for, asked_json
 from venn_admit.core.method_names import VENN_ADMIT
 from venn_admit_client.members import as_json
-from venn_admit_client.records import Registered
+from venn_admit_client.records.data import Registered
 
 if TYPE_CHECKING:  # most of these take long to import, and a shell that shows one result needs few of them
     from sqlalchemy import Row
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # most of these take long to import, and a shell that shows o
     from venn_admit.store.calibrations.calibrators import Calibrator
     from venn_admit.store.exemplars.classifiers import Classifier
     from venn_admit.store.work.recalibrations import RecalibrationRequest
-    from venn_admit_client.records import Weaker, Withheld
+    from venn_admit_client.records.calibrations import Weaker, Withheld
 
 
 def arguments_of(step: Step) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def calibrated_json(done: "Calibrated") -> dict[str, Any]:
 
 def far_less_of(found: "FarLess") -> "Withheld | Weaker":
     """Return what a calibration admits that admits far less than the one in use before."""
-    from venn_admit_client.records import Weaker, Withheld
+    from venn_admit_client.records.calibrations import Weaker, Withheld
 
     of = Withheld if found.is_withheld else Weaker
     return of(found.before, found.strength.points, found.strength.share, found.strength.share_in_use)
@@ -227,14 +227,14 @@ def _far_less(done: "Calibrated | None", *, is_withheld: bool) -> dict[str, Any]
 
 def withheld_in(row: "Row[Any]") -> "Withheld":
     """Return the same of a row that is stored of it."""
-    from venn_admit_client.records import Withheld
+    from venn_admit_client.records.calibrations import Withheld
 
     return Withheld(row.in_use, row.points, row.share, row.share_in_use)
 
 
 def in_use_json(name: str, done: "Used") -> dict[str, Any]:
     """Return what a classifier decides with from now on."""
-    from venn_admit_client.records import PutInUse
+    from venn_admit_client.records.calibrations import PutInUse
 
     return as_json(PutInUse(name, done.calibration_id, done.before, done.is_changed))
 

@@ -20,7 +20,7 @@ from tests.conftest import fresh_database
 from tests.flows.cascades.bundled import Reviews, reviews
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.members import as_json, from_json
-from venn_admit_client.records import CascadeReport
+from venn_admit_client.records.cascades import CascadeReport
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tests.cli.samples import NAME
 from tests.files.test_review_formats import annotation
 from tests.labelling.replay import recorded, replaying
 from venn_admit.files.reviews.label_studio import task
-from venn_admit_client.records import ReviewPoint
+from venn_admit_client.records.reviews import ReviewPoint
 
 TOKEN = "6d2f0b7c9a"
 ANNA, BERTA = "anna@example.com", "berta@example.com"

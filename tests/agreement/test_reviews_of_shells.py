@@ -20,7 +20,7 @@ from tests.cli.samples import NAME
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
 from venn_admit_client.members import as_json, from_json
-from venn_admit_client.records import Claims, ReviewQueue
+from venn_admit_client.records.reviews import Claims, ReviewQueue
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from venn_admit.flows.data.catalogue import Listed, ListedCalibrations
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.decisions.catalogue import Counts
 from venn_admit.store.exemplars.classifiers import Classifier, KnnSize
-from venn_admit_client.records import CalibrationUse
+from venn_admit_client.records.calibrations import CalibrationUse
 
 NOW = datetime.now(UTC)
 LONG = "assignment-of-customer-messages-to-teams-of-the-european-shop"

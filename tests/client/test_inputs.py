@@ -22,7 +22,7 @@ from venn_admit_client import Classifier, InvalidInputError, Retries, connect, e
 from venn_admit_client.codes import Problem
 from venn_admit_client.inputs import as_rows, bodies, floats, labels_of, texts
 from venn_admit_client.members import as_json
-from venn_admit_client.records import Registered
+from venn_admit_client.records.data import Registered
 from venn_admit_client.transport import Transport
 
 pytestmark = pytest.mark.processes

@@ -14,7 +14,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews import sheet
 from venn_admit.files.reviews.formats import ReviewFormat, format_of, read_labels_of_reviewers, write_points
 from venn_admit.files.reviews.given import OneLabel, by_reviewer
-from venn_admit_client.records import ReviewPoint
+from venn_admit_client.records.reviews import ReviewPoint
 
 POINTS = [
     ReviewPoint(

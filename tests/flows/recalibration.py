@@ -16,7 +16,7 @@ from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import SnapshotPoints
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
-from venn_admit_client.records import Labelling
+from venn_admit_client.records.data import Labelling
 
 EDGE = Golden("edge")
 # As the settings have them.

@@ -47,7 +47,8 @@ from venn_admit.report.calibration.wording import calibration_tables
 from venn_admit.report.evaluation.dataset import ClassCoverage, class_coverage, worst_classes
 from venn_admit.report.pages.calibration import render_calibration, write_calibration_page
 from venn_admit.store.decisions.reports import table_queries
-from venn_admit_client.records import CertificateLook, Withheld
+from venn_admit_client.records.calibrations import Withheld
+from venn_admit_client.records.certificates import CertificateLook
 
 NEWEST = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 WIDTHS = (80, 120)

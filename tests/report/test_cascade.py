@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from venn_admit.report.cascade import promise_sentence, shown_share
-from venn_admit_client.records import CascadeClass, CascadeReport, CascadeStage
+from venn_admit_client.records.cascades import CascadeClass, CascadeReport, CascadeStage
 
 
 def cascade(*, is_certified: bool, documents: int = 900, labels_needed: int | None = None) -> CascadeReport:

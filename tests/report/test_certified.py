@@ -32,8 +32,8 @@ from venn_admit.report.calibration.cells.certified import (
 from venn_admit.report.calibration.wording import drawn_section
 from venn_admit.report.charts.drawn_certificate import caption, certificate_figure
 from venn_admit.report.standing import MOST_CLASSES
-from venn_admit_client import records
 from venn_admit_client.answers import certificate_of
+from venn_admit_client.records import certificates
 from venn_admit_client.records.calibrations import _certificate_lines
 
 BOTH = tuple(ClassKind)
@@ -140,7 +140,7 @@ def test_groups_and_the_shifts_that_a_certificate_survives() -> None:
     drawn = certificate_figure(alone, ["class 0", "class 1"])
     assert {"east", "north"} <= {axes.get_title() for axes in drawn.axes}
     told = certificate_of(
-        records.Certificate, json.loads(json.dumps(certificate_payload(alone, ["class 0", "class 1"])))
+        certificates.Certificate, json.loads(json.dumps(certificate_payload(alone, ["class 0", "class 1"])))
     )
     assert {(one.name, one.group) for one in told.classes} == {(None, of) for of in ("east", "north", "west")}
 
@@ -158,7 +158,7 @@ def test_true_classes_that_the_strongest_promise_does_not_reach() -> None:
     assert re.findall(r"true class \d .*?not (\S+)", said) == ["enough", "enough"]
     assert "enough: labels are not what is lacking." in said
     document = certificate_payload(found, ["class 0", "class 1"])
-    told = certificate_of(records.Certificate, json.loads(json.dumps(document)))
+    told = certificate_of(certificates.Certificate, json.loads(json.dumps(document)))
     (_, said) = _certificate_lines(told, on_average=False)
     assert said == "  nothing is promised for true class 0, true class 1 (not for lack of labels)"
 
@@ -200,7 +200,7 @@ def test_a_policy_that_is_set_aside() -> None:
     assert "labels would do" not in said
     payload = json.loads(json.dumps(certificate_payload(found, ["no", "yes"]), allow_nan=False))
     assert from_document(payload) == found
-    told = certificate_of(records.Certificate, payload)
+    told = certificate_of(certificates.Certificate, payload)
     assert (told.is_certified, told.thresholds, told.admitted) == (False, None, None)
     assert told.set_aside is not None
     shares = payload["set_aside"]["admitted"] / 1500, 1400 / 1500

@@ -18,7 +18,7 @@ from venn_admit.core.monitoring.anytime.state import advance, initial_state
 from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.report.monitoring.report import MonitorReport, metrics_text
 from venn_admit.report.monitoring.tables import monitor_tables, verdict_lines
-from venn_admit_client.records import Withheld
+from venn_admit_client.records.calibrations import Withheld
 
 GOOD = Law(right=(0.97,) * 6)
 CHANGED = Law(right=(0.97,) * 6, share=(0.25, 0.25, 0.2, 0.2, 0.05, 0.05))

@@ -33,7 +33,7 @@ from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.store.exemplars.approximations import FitRecord
 from venn_admit.store.workspace import Workspace
-from venn_admit_client.records import Ingestion
+from venn_admit_client.records.data import Ingestion
 
 STORED = ("train", "held-out")
 """The files whose exemplars are stored, by what they are for; all of these need a label."""

@@ -14,7 +14,7 @@ from venn_admit.interface.shell import ProcessShell
 from venn_admit.runtime.workspace import Runtime
 from venn_admit_client.asked_cascade import CascadeInterface
 from venn_admit_client.interface import Rows
-from venn_admit_client.records import CascadeDecision, CascadeReport, Served
+from venn_admit_client.records.cascades import CascadeDecision, CascadeReport, Served
 
 
 @checking_arguments

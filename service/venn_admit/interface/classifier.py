@@ -48,18 +48,10 @@ from venn_admit.store.exemplars import classifiers
 from venn_admit_client.answers import calibration_of, decision_of
 from venn_admit_client.given import attributes_by_name, listed_ids, whole_number
 from venn_admit_client.interface import ClassifierInterface, Progress, Rows
-from venn_admit_client.records import (
-    Audits,
-    Calibration,
-    Decision,
-    Disagreement,
-    Fit,
-    Forgetting,
-    Ingestion,
-    Labelling,
-    PutInUse,
-    ReviewQueue,
-)
+from venn_admit_client.records.calibrations import Calibration, Fit, PutInUse
+from venn_admit_client.records.data import Audits, Forgetting, Ingestion, Labelling
+from venn_admit_client.records.decisions import Decision
+from venn_admit_client.records.reviews import Disagreement, ReviewQueue
 
 
 @checking_arguments

@@ -18,7 +18,7 @@ from venn_admit.store.access.audit import Origin
 from venn_admit.store.database.driver_errors import shown_name
 from venn_admit_client.given import class_names, stage_costs, whole_number
 from venn_admit_client.interface import ConnectionInterface
-from venn_admit_client.records import Deletion
+from venn_admit_client.records.data import Deletion
 
 
 @checked

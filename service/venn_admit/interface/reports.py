@@ -16,8 +16,9 @@ from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.what_if.shares import SharesTried
 from venn_admit.report.what_if.training import TrainingEffects
-from venn_admit_client import answers, records
+from venn_admit_client import answers
 from venn_admit_client.members import Told, from_json, record
+from venn_admit_client.records import reports
 
 if TYPE_CHECKING:
     from venn_admit.report.monitoring.report import MonitorReport
@@ -121,7 +122,7 @@ class Evaluations(Told):
 
 
 @record
-class Report(Told, records.Report):
+class Report(Told, reports.Report):
     _found: Any = field(repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -141,7 +142,7 @@ class Report(Told, records.Report):
 
 
 @record
-class Monitor(Told, records.Monitor):
+class Monitor(Told, reports.Monitor):
     _found: Any = field(repr=False, compare=False)
 
     def __str__(self) -> str:

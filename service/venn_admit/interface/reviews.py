@@ -17,7 +17,7 @@ from venn_admit.labelling.tool import LabellingTool
 from venn_admit.runtime.workspace import Runtime
 from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS, LEASE_SECONDS, ReviewerInterface
 from venn_admit_client.given import listed_ids
-from venn_admit_client.records import Claims, Pushed, Reviewed
+from venn_admit_client.records.reviews import Claims, Pushed, Reviewed
 
 
 @checking_arguments

@@ -8,7 +8,7 @@ from venn_admit.files.reviews.argilla import asked, exported_record
 from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, member, shown_name
 from venn_admit.labelling.tool import BATCH, LabellingTool, paged
 from venn_admit.labelling.web import Web
-from venn_admit_client.records import ReviewPoint
+from venn_admit_client.records.reviews import ReviewPoint
 
 
 class Argilla(LabellingTool):

@@ -8,7 +8,7 @@ from venn_admit.files.reviews.given import GivenLabels, member
 from venn_admit.files.reviews.label_studio import labels_in, task
 from venn_admit.labelling.tool import BATCH, LabellingTool, paged
 from venn_admit.labelling.web import Web, is_token
-from venn_admit_client.records import ReviewPoint
+from venn_admit_client.records.reviews import ReviewPoint
 
 IMPORT_WAITS = (0.2, 0.5, *(1.0,) * 120)
 """Seconds to wait for an import that goes on after the request."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews.given import GivenLabels, member
 from venn_admit.labelling.web import Web
-from venn_admit_client.records import ReviewPoint
+from venn_admit_client.records.reviews import ReviewPoint
 
 BATCH = 100
 """How many points are sent, and at most how many are asked for, at a time."""

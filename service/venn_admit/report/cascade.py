@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from venn_admit.report.evaluation.wording import interval_text
 from venn_admit.report.wording import listed_text, share_text
-from venn_admit_client.records import CascadeClass, CascadeReport, cost_text, labels_needed_text
+from venn_admit_client.records.cascades import CascadeClass, CascadeReport, cost_text
+from venn_admit_client.records.certificates import labels_needed_text
 
 CASCADE_COLUMNS = ("cascade", "stages", "certificate", "served", "cost a point", "last stage alone")
 STAGE_COLUMNS = ("stage", "classifier", "class", "reached", "served", "right of served", "from score", "cost a point")

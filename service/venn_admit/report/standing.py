@@ -7,7 +7,7 @@ from typing import Any
 from venn_admit.core.calibrators.certification import ClassKind, PromisedClass, class_document
 from venn_admit.core.calibrators.certified.certificate import Advance, Certificate, LaterChain, Refutation
 from venn_admit.report.wording import class_text, listed_text
-from venn_admit_client.records import count_text
+from venn_admit_client.records.certificates import count_text
 
 BEGIN = "Begin the next chain once new labels have come, which fix it."
 REMEDY = "If labels were wrong, correct them instead; if it was chance, restart the monitor."

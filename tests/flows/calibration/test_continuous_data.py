@@ -41,7 +41,7 @@ from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import recalibrations
-from venn_admit_client.records import Ingestion
+from venn_admit_client.records.data import Ingestion
 
 NEWEST = "SELECT max(id) FROM exemplar WHERE classifier_id = 1 AND split = 'train'"
 EXTERNAL_ID = "SELECT external_id FROM exemplar WHERE id = :id"

@@ -12,7 +12,7 @@ from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
 from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
-from venn_admit_client.records import Labelling
+from venn_admit_client.records.data import Labelling
 
 STEPS = """
 SELECT cell, step.score, lower, upper_at, upper_above

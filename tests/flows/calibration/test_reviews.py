@@ -43,7 +43,7 @@ from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.wording import sections
 from venn_admit.store.calibrations import chains
 from venn_admit.store.database.engine import connect
-from venn_admit_client.records import Labelling
+from venn_admit_client.records.data import Labelling
 
 RATE, KEY = 0.3, bytes([7]) * 16
 LATER = exemplars("later", 1000, seed=6)

@@ -13,7 +13,7 @@ from venn_admit.flows.cascades.manage import show
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.flows.jobs.chunks import compute_job
-from venn_admit_client.records import CascadeReport
+from venn_admit_client.records.cascades import CascadeReport
 
 CLASSES = ("negative", "positive")
 DIMENSIONS = 16

@@ -20,7 +20,7 @@ from venn_admit.store.checks.completeness import count_contents
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.decisions import reports
 from venn_admit.store.exemplars import classifiers, exemplars
-from venn_admit_client.records import Ingestion
+from venn_admit_client.records.data import Ingestion
 
 ROWS = 60
 DRAWN = [Split.KNN, Split.MC, Split.VP]

@@ -17,7 +17,7 @@ from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
 from venn_admit.flows.removal.forget import forget
 from venn_admit.store.database.engine import connect
-from venn_admit_client.records import Labelling
+from venn_admit_client.records.data import Labelling
 
 IDS = tuple(f"tweet-{row}" for row in range(400))
 CURRENT = """

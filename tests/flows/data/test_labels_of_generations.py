@@ -17,7 +17,7 @@ from venn_admit.flows.data.ingest import store_scored
 from venn_admit.flows.data.label import label
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, generations
-from venn_admit_client.records import Labelling
+from venn_admit_client.records.data import Labelling
 
 IDS = [f"x-{row}" for row in range(12)]
 LEDGER = """

@@ -12,7 +12,7 @@ from venn_admit.flows.decisions.replay import replay
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers
 from venn_admit.store.exemplars.support import SupportChangedError
-from venn_admit_client.records import Labelling
+from venn_admit_client.records.data import Labelling
 
 # A row that was written again has another xmin.
 WRITTEN = """

@@ -17,7 +17,7 @@ from venn_admit.flows.jobs.turns import relay_last
 from venn_admit.flows.removal.forget import forget
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.work import leases
-from venn_admit_client.records import Forgetting, Ingestion
+from venn_admit_client.records.data import Forgetting, Ingestion
 
 
 def requested(bench: Bench) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from venn_admit.flows.removal.forget import forget
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.database.tables import tables
 from venn_admit.store.exemplars import deletion
-from venn_admit_client.records import Deletion
+from venn_admit_client.records.data import Deletion
 
 TABLES = """
 SELECT relname AS name FROM pg_class

@@ -23,7 +23,7 @@ from venn_admit.report.calibration.common.history import change_text
 from venn_admit.report.calibration.wording import settings_text
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
-from venn_admit_client.records import Forgetting
+from venn_admit_client.records.data import Forgetting
 
 # Everything that rests on training exemplars or calibrates, by the ids of users.
 RESULTS = {

@@ -30,7 +30,7 @@ from venn_admit.store.exemplars import classifiers, deletion, exemplars, generat
 from venn_admit.store.search import array_cache, support_files
 from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import jobs
-from venn_admit_client.records import Forgetting
+from venn_admit_client.records.data import Forgetting
 
 
 def forgotten(bench: Bench, *ids: str, documents: tuple[str, ...] = ()) -> Forgetting:

@@ -36,7 +36,7 @@ from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.reviews import reviews
-from venn_admit_client.records import Reviewed, ReviewPoint
+from venn_admit_client.records.reviews import Reviewed, ReviewPoint
 
 NAME = "reviews"
 REJECTED = """

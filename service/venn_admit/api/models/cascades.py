@@ -20,7 +20,7 @@ from venn_admit.core.calibrators.cascade_settings import DEFAULT_KINDS, DEFAULT_
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE
 from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
 from venn_admit.flows.cascades.manage import MOST_STAGES
-from venn_admit_client.records import CascadeDecision, CascadeReport, Served
+from venn_admit_client.records.cascades import CascadeDecision, CascadeReport, Served
 
 
 class NewStage(Given):

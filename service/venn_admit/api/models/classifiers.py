@@ -22,16 +22,9 @@ from venn_admit.api.models.common import (
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.method_names import DEFAULT_METHOD, VENN_ADMIT
 from venn_admit.core.names import PRINTABLE
-from venn_admit_client.records import (
-    Audits,
-    CalibrationUse,
-    CertificateLook,
-    ListedCalibration,
-    PutInUse,
-    Registered,
-    Weaker,
-    Withheld,
-)
+from venn_admit_client.records.calibrations import CalibrationUse, ListedCalibration, PutInUse, Weaker, Withheld
+from venn_admit_client.records.certificates import CertificateLook
+from venn_admit_client.records.data import Audits, Registered
 
 
 class NewClassifier(Given):

@@ -23,7 +23,7 @@ from venn_admit.api.models.common import (
 from venn_admit.core import evidence
 from venn_admit.core.evidence import Kind
 from venn_admit.core.reasons import Reason
-from venn_admit_client.records import Neighbour, Replay, StoredDecision
+from venn_admit_client.records.decisions import Neighbour, Replay, StoredDecision
 
 MOST_POINTS = 1000
 

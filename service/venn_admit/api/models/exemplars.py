@@ -17,7 +17,7 @@ from venn_admit.api.models.common import (
     Vector,
     answer_of,
 )
-from venn_admit_client.records import Deletion, Forgetting, Ingestion, Labelling
+from venn_admit_client.records.data import Deletion, Forgetting, Ingestion, Labelling
 
 MOST_EXEMPLARS = 1000
 MOST_LABELS = 5000

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from venn_admit.api.models.common import AnswerPage, Model, answer_of
-from venn_admit_client import records
+from venn_admit_client.records import reports
 
 
 class JobAnswer(Model):
@@ -53,7 +53,7 @@ class SubmittedJob(Model):
     weighted: bool = Field(description="Whether probabilities are weighted by the localizer.", examples=[True])
 
 
-class Report(answer_of(records.Report, "Report")):  # type: ignore[misc]
+class Report(answer_of(reports.Report, "Report")):  # type: ignore[misc]
     """The state of a calibration; the other members are those of `report --json`."""
 
     model_config = ConfigDict(extra="allow")
@@ -70,7 +70,7 @@ class Alarm(Model):
     since: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
 
 
-class Monitor(answer_of(records.Monitor, "Monitor")):  # type: ignore[misc]
+class Monitor(answer_of(reports.Monitor, "Monitor")):  # type: ignore[misc]
     """What a monitor says; the other members are those of `monitor --json`."""
 
     model_config = ConfigDict(extra="allow")

@@ -31,7 +31,7 @@ from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requeste
 from venn_admit.http.paths import cascade_path, job_path
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.members import as_json
-from venn_admit_client.records import CascadeReport
+from venn_admit_client.records.cascades import CascadeReport
 
 routes = Routes("cascades", "/cascades")
 answer = partial(routes.answer, every_classifier=True)

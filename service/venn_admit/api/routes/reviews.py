@@ -27,7 +27,7 @@ from venn_admit.flows.reviews.labels import disagreements, give
 from venn_admit.http.guards.idempotency import keeping
 from venn_admit.store.access.keys import Scope
 from venn_admit_client.members import as_json
-from venn_admit_client.records import Claims, Reviewed
+from venn_admit_client.records.reviews import Claims, Reviewed
 
 routes = Routes("reviewers", f"{OF_CLASSIFIER}/review")
 

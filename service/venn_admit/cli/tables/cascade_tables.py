@@ -15,7 +15,7 @@ from venn_admit.report.cascade import (
     promise_sentence,
     stage_rows,
 )
-from venn_admit_client.records import CascadeReport, Served, cost_text
+from venn_admit_client.records.cascades import CascadeReport, Served, cost_text
 
 
 def cascade_lines(found: CascadeReport) -> list[RenderableType]:

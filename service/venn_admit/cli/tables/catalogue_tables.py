@@ -19,7 +19,7 @@ from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.exemplars.classifiers import Classifier
 
 if TYPE_CHECKING:
-    from venn_admit_client.records import CalibrationUse
+    from venn_admit_client.records.calibrations import CalibrationUse
 
 # A table of more classes is not read by people; --json has all.
 _MOST_CLASSES = 50
@@ -119,7 +119,7 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
         )
     yield _uses_table(found.uses)
     if found.looks:
-        from venn_admit_client.records import looks_text
+        from venn_admit_client.records.certificates import looks_text
 
         newest = found.looks[0]
         yield Text(looks_text(newest.looks, newest.joint_confidence))
@@ -248,7 +248,7 @@ def _settings_table(settings: list[Calibrator], *, date: str) -> RenderableType:
 
 def _described(setting: Calibrator) -> str:
     """All of a setting, and for what it is due."""
-    from venn_admit_client.records import q_bins_text, thresholds_text
+    from venn_admit_client.records.calibrations import q_bins_text, thresholds_text
 
     settings = setting.settings
     parts = [_with_outcome(setting), f"bins of q {q_bins_text(settings.q_bins)}"]

@@ -10,7 +10,7 @@ from venn_admit.cli.output import shown
 from venn_admit.cli.tables.rows import cell, table
 from venn_admit.core.groups import attribute_text
 from venn_admit.report.wording import counted
-from venn_admit_client.records import Claims, Disagreement, Reviewed, ReviewPoint, ReviewQueue
+from venn_admit_client.records.reviews import Claims, Disagreement, Reviewed, ReviewPoint, ReviewQueue
 
 _MOST_CHARACTERS = 2000
 

@@ -9,7 +9,7 @@ from venn_admit.core.reasons import Reason
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.report.wording import counted
 from venn_admit.store.decisions.decisions import DecisionCount, rows_in_use
-from venn_admit_client.records import Audits, Labelling
+from venn_admit_client.records.data import Audits, Labelling
 
 if TYPE_CHECKING:
     from venn_admit.flows.extraction.states import OpenedStates

@@ -24,7 +24,7 @@ from venn_admit.core.checks import check_lengths
 from venn_admit.core.comparison.confidence import fit_temperature, guaranteed_risk, scaled_confidence
 from venn_admit.core.comparison.held_out import HeldOut, ScoredSplits, ViewedPoints
 from venn_admit.core.types import BoolArray, FloatArray, IntArray, SelectiveMethod
-from venn_admit_client.records import labels_needed_text
+from venn_admit_client.records.certificates import labels_needed_text
 
 SOFTMAX = "softmax >= 1 - alpha"
 GUARANTEED = "SGR"

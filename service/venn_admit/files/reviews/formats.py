@@ -11,7 +11,7 @@ from venn_admit.files.output.atomic import check_output, replacing
 from venn_admit.files.reviews import argilla, label_studio, sheet
 from venn_admit.files.reviews.given import GivenLabels
 from venn_admit.files.text_files import MOST_BYTES
-from venn_admit_client.records import ReviewPoint
+from venn_admit_client.records.reviews import ReviewPoint
 
 
 class ReviewFormat(StrEnum):

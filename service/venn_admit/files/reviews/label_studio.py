@@ -9,7 +9,7 @@ from typing import Any
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member, shown_name
-from venn_admit_client.records import ReviewPoint
+from venn_admit_client.records.reviews import ReviewPoint
 
 NAME = "label"
 """What the control tag of the choices must be called, unless it is the only one."""

@@ -8,7 +8,7 @@ from venn_admit.core.groups import attribute_text
 from venn_admit.core.names import check_stored_id
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer
-from venn_admit_client.records import ReviewPoint
+from venn_admit_client.records.reviews import ReviewPoint
 
 _COLUMNS = ("external_id", "label", "reviewer", "due", "why", "possible", "document_id")
 _READ, _NEEDED = _COLUMNS[:3], set(_COLUMNS[:2])

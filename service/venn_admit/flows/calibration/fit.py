@@ -36,7 +36,7 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.work import jobs, recalibrations
 from venn_admit.store.workspace import Workspace
-from venn_admit_client.records import Fit
+from venn_admit_client.records.calibrations import Fit
 
 OnEpoch = Callable[[str, TrainingEpoch], None]
 

@@ -41,7 +41,7 @@ from venn_admit.store.exemplars import exemplars, labels
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
-from venn_admit_client.records import CascadeReport
+from venn_admit_client.records.cascades import CascadeReport
 
 _HELD_OUT = (Split.KNN, Split.MC, Split.VP)
 

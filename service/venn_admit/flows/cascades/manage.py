@@ -15,7 +15,7 @@ from venn_admit.store.cascades import cascades
 from venn_admit.store.cascades.cascades import Cascade, CascadeCalibration, StoredStage
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers
-from venn_admit_client.records import CascadeClass, CascadeReport, CascadeStage
+from venn_admit_client.records.cascades import CascadeClass, CascadeReport, CascadeStage
 
 MOST_STAGES = 20
 SHOWN_CERTIFICATES = 10

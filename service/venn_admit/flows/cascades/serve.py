@@ -27,7 +27,7 @@ from venn_admit.store.decisions import decisions
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import jobs
 from venn_admit.store.workspace import Workspace
-from venn_admit_client.records import CascadeDecision, Served, ServedStage
+from venn_admit_client.records.cascades import CascadeDecision, Served, ServedStage
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from venn_admit.store.decisions import audits
 from venn_admit.store.decisions.audits import AuditCount
 from venn_admit.store.exemplars import classifiers, exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit_client.records import Audits
+from venn_admit_client.records.data import Audits
 
 
 def show_audits(engine: Engine, name: str) -> Audits:

@@ -17,7 +17,8 @@ from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import jobs
 
 if TYPE_CHECKING:  # records take long to make, and `list` needs none
-    from venn_admit_client.records import CalibrationUse, CertificateLook
+    from venn_admit_client.records.calibrations import CalibrationUse
+    from venn_admit_client.records.certificates import CertificateLook
 
 # How many jobs and decisions `show` shows, and how many rows its outcomes count.
 _JOBS, _DECISIONS, _SUMMED_ROWS = 5, 5, 1000
@@ -157,7 +158,8 @@ def list_calibrations(engine: Engine, name: str, *, limit: int, before: int | No
 
     Raises NotFoundError.
     """
-    from venn_admit_client.records import CalibrationUse, CertificateLook
+    from venn_admit_client.records.calibrations import CalibrationUse
+    from venn_admit_client.records.certificates import CertificateLook
 
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)

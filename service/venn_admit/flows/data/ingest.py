@@ -20,7 +20,7 @@ from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, exemplars, generations, storing, support
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
-from venn_admit_client.records import Ingestion
+from venn_admit_client.records.data import Ingestion
 
 HELD_OUT = "held-out"
 """The split of held-out labelled data: each goes to knn, mc or vp by the split hash."""

@@ -21,7 +21,7 @@ from venn_admit.store.exemplars.copies import StoredCopy
 from venn_admit.store.exemplars.labels import LabelEvent, LabelledExemplar
 from venn_admit.store.exemplars.support_changes import SupportChange
 from venn_admit.store.work import recalibrations
-from venn_admit_client.records import Labelling
+from venn_admit_client.records.data import Labelling
 
 
 def label(

@@ -22,7 +22,7 @@ from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, deletion, exemplars, forgotten, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
-from venn_admit_client.records import Deletion
+from venn_admit_client.records.data import Deletion
 
 _KINDS = ("approximate", "score", "fit", "certify")
 _TRIES = 50

@@ -32,7 +32,7 @@ from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten, generations
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
-from venn_admit_client.records import Forgetting
+from venn_admit_client.records.data import Forgetting
 
 MOST_IDS = 100_000
 """How many ids can be given at once."""

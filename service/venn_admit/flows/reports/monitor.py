@@ -27,7 +27,7 @@ from venn_admit.store.decisions.monitors import Seen, StoredMonitor, StoredState
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
-from venn_admit_client.records import Withheld
+from venn_admit_client.records.calibrations import Withheld
 
 STATE_DOCUMENTS = 1000
 """After how many documents a state is kept: what follows it is read again, and so is a correction."""

@@ -25,7 +25,8 @@ from venn_admit.store.decisions import cells, reports
 from venn_admit.store.decisions.reports import ReportStanding, SnapshotOrigin, table_queries
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten
 from venn_admit.store.workspace import Workspace
-from venn_admit_client.records import CertificateLook, Withheld
+from venn_admit_client.records.calibrations import Withheld
+from venn_admit_client.records.certificates import CertificateLook
 
 SHOWN_POINTS = 100
 QUARTILES = 4

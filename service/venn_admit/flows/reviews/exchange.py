@@ -19,7 +19,7 @@ from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.labels import unknown_exemplar
 from venn_admit.store.reviews import reviews
 from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
-from venn_admit_client.records import Claims, Reviewed
+from venn_admit_client.records.reviews import Claims, Reviewed
 
 _MOST_SHOWN = 200
 

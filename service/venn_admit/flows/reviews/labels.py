@@ -18,7 +18,8 @@ from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.reviews import reviews
-from venn_admit_client.records import Disagreement, GivenLabel, Labelling, Reviewed, ReviewedPoint
+from venn_admit_client.records.data import Labelling
+from venn_admit_client.records.reviews import Disagreement, GivenLabel, Reviewed, ReviewedPoint
 
 # The ledger makes a review of a point that was not drawn to be audited `selected`.
 _DRAWN, _NOT_YET = "review", "selected"

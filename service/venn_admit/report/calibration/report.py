@@ -21,7 +21,8 @@ from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.evaluation.dataset import ClassCoverage
 from venn_admit.report.standing import later_text
-from venn_admit_client.records import CertificateLook, Withheld
+from venn_admit_client.records.calibrations import Withheld
+from venn_admit_client.records.certificates import CertificateLook
 
 _STATES = {"retired": "retired", "withheld": "not in use"}
 """What is said of calibrations that are not current, by their state."""

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from venn_admit.report.wording import share_text
-from venn_admit_client.records import count_text
+from venn_admit_client.records.certificates import count_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

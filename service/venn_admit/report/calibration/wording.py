@@ -29,7 +29,7 @@ from venn_admit.report.wording import (
     unlikely_logits_text,
     waiting_text,
 )
-from venn_admit_client.records import CertificateLook, looks_text
+from venn_admit_client.records.certificates import CertificateLook, looks_text
 
 SHOWN_LOOKS = 20
 """How many of the newest certificates that looked at the labels are listed."""

@@ -11,7 +11,7 @@ from venn_admit.core.calibrators.certification import Certification
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.settings import AUTO, CalibratorSettings, ScoreKind, VennAbersSettings
 from venn_admit.report.wording import time_text
-from venn_admit_client.records import thresholds_text
+from venn_admit_client.records.calibrations import thresholds_text
 
 
 @dataclass(frozen=True, slots=True)

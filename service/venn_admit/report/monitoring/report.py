@@ -11,7 +11,7 @@ from venn_admit.core.calibrators.certified.certificate import Certificate, Later
 from venn_admit.core.monitoring.anytime.plan import Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
 from venn_admit.report.wording import class_text
-from venn_admit_client.records import Withheld
+from venn_admit_client.records.calibrations import Withheld
 
 _PREFIX = "venn_admit_monitor"
 

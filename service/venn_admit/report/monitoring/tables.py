@@ -10,7 +10,7 @@ from venn_admit.report.fitted import FittedTable, fitted
 from venn_admit.report.monitoring.report import MonitorReport, RowName, deadline_text
 from venn_admit.report.standing import standing_text
 from venn_admit.report.wording import class_text, counted, listed_text, share_text
-from venn_admit_client.records import labels_needed_text
+from venn_admit_client.records.certificates import labels_needed_text
 
 _SHARES = {
     Lamp.PROMISE: "share right of the admitted, by predicted class",

@@ -28,7 +28,7 @@ from venn_admit.store.database.engine import driver_cursor
 from venn_admit.store.database.ids import execute_ids
 from venn_admit.store.database.statements import copy_query, execute, statement, stream
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit_client.records import Fit
+from venn_admit_client.records.calibrations import Fit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ from venn_admit.store.access.keys import Scope
 from venn_admit.web.forms import checked, form_of, required
 from venn_admit.web.rendering import address, page
 from venn_admit.web.visitors import router
-from venn_admit_client.records import looks_text
+from venn_admit_client.records.certificates import looks_text
 
 routes = router()
 CALIBRATIONS = 10

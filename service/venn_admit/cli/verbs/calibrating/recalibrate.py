@@ -65,7 +65,7 @@ def _standing(request: "RecalibrationRequest", result: dict[str, Any], *, is_in_
         return "is in use"
     if result["withheld"] is None:
         return "keeps its setting current, which is not in use"
-    from venn_admit_client.records import Withheld
+    from venn_admit_client.records.calibrations import Withheld
 
     how = command(Step(Verb.USE, classifier=request.classifier.name, calibration=result["calibration"]))
     return f"is stored and not in use, because {Withheld(**result['withheld'])}; `{how}` puts it in use all the same"

@@ -17,7 +17,7 @@ from venn_admit.errors import InvalidInputError
 from venn_admit.report.wording import counted
 from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS, LEASE_SECONDS
 from venn_admit_client.members import as_json as json_of
-from venn_admit_client.records import Reviewed
+from venn_admit_client.records.reviews import Reviewed
 
 if TYPE_CHECKING:
     from venn_admit.labelling.tool import LabellingTool

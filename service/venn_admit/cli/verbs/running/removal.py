@@ -17,7 +17,7 @@ from venn_admit.report.wording import counted
 from venn_admit_client.members import as_json as json_of
 
 if TYPE_CHECKING:
-    from venn_admit_client.records import Forgetting
+    from venn_admit_client.records.data import Forgetting
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, by table, and change nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; required without a terminal.")]

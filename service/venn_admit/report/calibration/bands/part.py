@@ -20,7 +20,7 @@ from venn_admit.report.calibration.bands.wording import (
 from venn_admit.report.calibration.report import CalibrationReport, HowDecided
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable
 from venn_admit.report.wording import share_text
-from venn_admit_client.records import thresholds_text
+from venn_admit_client.records.calibrations import thresholds_text
 
 CAPTION = (
     "The points of vp by q: which of them the Venn predictor decides on, and why the others are rejected before. More "

@@ -14,7 +14,7 @@ from venn_admit.report.calibration.sections import Section, TextTable, ratio_tex
 from venn_admit.report.evaluation.wording import score_text
 from venn_admit.report.standing import MOST_CLASSES, standing_text
 from venn_admit.report.wording import MOST_LISTED, class_text, counted, listed_text, share_text
-from venn_admit_client.records import count_text, labels_needed_text
+from venn_admit_client.records.certificates import count_text, labels_needed_text
 
 MOST_STEPS = 4
 """At most this many policies of a chain are shown: the first, and those before the end."""

@@ -27,7 +27,7 @@ from venn_admit.report.calibration.common.history import chains_picture
 from venn_admit.report.calibration.report import CalibrationReport, HowDecided
 from venn_admit.report.calibration.sections import Finding, Picture, Section
 from venn_admit.report.wording import share_text
-from venn_admit_client.records import thresholds_text
+from venn_admit_client.records.calibrations import thresholds_text
 
 MOST_FINDINGS = 3
 """Advice names at most this many cells that can admit nothing."""
