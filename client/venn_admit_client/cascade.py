@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .asked_cascade import CascadeInterface
+from .cascade_interface import CascadeInterface
 from .errors import InvalidInputError
 from .inputs import floats
 from .jobs import await_job

@@ -12,13 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .asked_cascade import CascadeInterface
-from .asked_reviews import ReviewerInterface
+from .cascade_interface import CascadeInterface
 from .records.calibrations import Calibration, Fit, PutInUse
 from .records.data import Audits, Deletion, Forgetting, Ingestion, Labelling, Registered
 from .records.decisions import Decision
 from .records.reports import Monitor, Report
 from .records.reviews import Disagreement, ReviewQueue
+from .reviewer_interface import ReviewerInterface
 
 Progress = Callable[[int, int], object]
 """Is told the rows that are done, and all rows, 0 if their number is not known."""

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from .asked_reviews import LEASE_SECONDS, ReviewerInterface
 from .errors import InvalidInputError
 from .given import listed_ids
 from .members import from_json
 from .records.reviews import Claims, Reviewed
+from .reviewer_interface import LEASE_SECONDS, ReviewerInterface
 from .transport import Transport
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import venn_admit
 import venn_admit_client as client
-from venn_admit_client import asked_cascade, interface, records
+from venn_admit_client import cascade_interface, interface, records
 
-INTERFACES = {"Cascade": asked_cascade, "Classifier": interface, "Connection": interface}
+INTERFACES = {"Cascade": cascade_interface, "Classifier": interface, "Connection": interface}
 
 
 # What one of the shells alone returns: the client does not push.

@@ -165,10 +165,10 @@ def make_batch(
     *,
     vectors: npt.NDArray[np.floating[Any]] | None,
     logits: npt.NDArray[np.floating[Any]],
-    labels: npt.NDArray[Any] | Sequence[object] | None = None,
-    external_ids: Sequence[str | None] | None = None,
-    document_ids: Sequence[str | None] | None = None,
-    attributes: Iterable[Attributes] | None = None,
+    labels: npt.NDArray[Any] | Sequence[object] | None,
+    external_ids: Sequence[str | None] | None,
+    document_ids: Sequence[str | None] | None,
+    attributes: Iterable[Attributes] | None,
 ) -> ExemplarBatch:
     """Check the values of consecutive rows and return them as a batch.
 

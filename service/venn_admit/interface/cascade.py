@@ -12,7 +12,7 @@ from venn_admit.interface.arguments import checking_arguments
 from venn_admit.interface.inputs import exemplar_source, vector_of
 from venn_admit.interface.shell import ProcessShell
 from venn_admit.runtime.workspace import Runtime
-from venn_admit_client.asked_cascade import CascadeInterface
+from venn_admit_client.cascade_interface import CascadeInterface
 from venn_admit_client.interface import Rows
 from venn_admit_client.records.cascades import CascadeDecision, CascadeReport, Served
 

@@ -15,9 +15,9 @@ from venn_admit.interface.arguments import checking_arguments
 from venn_admit.labelling.places import tool_at
 from venn_admit.labelling.tool import LabellingTool
 from venn_admit.runtime.workspace import Runtime
-from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS, LEASE_SECONDS, ReviewerInterface
 from venn_admit_client.given import listed_ids
 from venn_admit_client.records.reviews import Claims, Pushed, Reviewed
+from venn_admit_client.reviewer_interface import FILE_LEASE, FILE_POINTS, LEASE_SECONDS, ReviewerInterface
 
 
 @checking_arguments

@@ -40,11 +40,11 @@ def class_table(
 
 
 def category_fact(
-    stored: Mapping[str, Any], category: Sequence[int] | None, bounds: Bounds | None = None
+    stored: Mapping[str, Any], category: Sequence[int] | None, bounds: Bounds | None
 ) -> list[tuple[str, str]]:
     """Return how much of the category is right, and how exactly a sample of its size tells; empty without a category.
 
-    >>> category_fact({"category_size": 584, "upweight": 4.0, "predicted": 0}, [574, 10])
+    >>> category_fact({"category_size": 584, "upweight": 4.0, "predicted": 0}, [574, 10], None)
     [('right in the category', '.983, 95 % interval .969-.991')]
     """
     shares = category_shares(stored, category, bounds)

@@ -83,7 +83,7 @@ class Runtime(Workspace):
         """Raise NotReadyError unless the device of the settings computes; for processes that compute jobs."""
         require_device(self.settings.device)
 
-    def open_schema(self, *, migrate: bool | None = None) -> None:
+    def open_schema(self, *, migrate: bool | None) -> None:
         """Make sure that the database has the schema of this program.
 
         Args:

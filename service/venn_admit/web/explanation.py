@@ -96,14 +96,14 @@ def _near_text(match_count: int, distance: float) -> str:
     return f"{near} is d = {distance:.6g}."
 
 
-def _compared(value: float, least: Decimal | None, what: str = "probability") -> str:
+def _compared(value: float, least: Decimal | None, what: str) -> str:
     """Compare a value with the least that admits, with as many digits as it takes to see the difference.
 
-    >>> _compared(0.9071, Decimal("0.9"))
+    >>> _compared(0.9071, Decimal("0.9"), "probability")
     '0.907 is at least 0.9'
-    >>> _compared(0.899996, Decimal("0.90"))
+    >>> _compared(0.899996, Decimal("0.90"), "probability")
     '0.899996 is below 0.9'
-    >>> _compared(0.95, None)
+    >>> _compared(0.95, None, "probability")
     'no probability admits this class'
     """
     if least is None:

@@ -212,12 +212,17 @@ def test_a_path_that_other_labels_would_put_elsewhere_is_followed_by_another() -
     chain = standing_chain(poor, class_count=2, alpha=ALPHA, level=LEVEL, kinds=BOTH)
     points = graded_points(np.random.default_rng(13), 4_000)
     counts = certified_counts(chain, advance(chain, initial_state(chain), points))
-    following = foretell_following(chain, counts, points, number=2, level=2 * LEVEL, documents=4_000, kinds=BOTH)
+    following = foretell_following(
+        chain, counts, points, number=2, level=2 * LEVEL, documents=4_000, kinds=BOTH, withdrawn=()
+    )
     assert following is not None
     assert following.share > following.instead_of + 0.05
     best = standing_chain(points, class_count=2, alpha=ALPHA, level=LEVEL, kinds=BOTH)
     counts = certified_counts(best, advance(best, initial_state(best), points))
-    assert foretell_following(best, counts, points, number=2, level=2 * LEVEL, documents=4_000, kinds=BOTH) is None
+    assert (
+        foretell_following(best, counts, points, number=2, level=2 * LEVEL, documents=4_000, kinds=BOTH, withdrawn=())
+        is None
+    )
 
 
 def test_without_a_policy_to_certify_all_is_rejected() -> None:

@@ -15,7 +15,7 @@ from venn_admit_client.records.reviews import Claims, Disagreement, Reviewed, Re
 _MOST_CHARACTERS = 2000
 
 
-def claims_lines(name: str, found: Claims, *, again: bool = False) -> list[RenderableType]:
+def claims_lines(name: str, found: Claims, *, again: bool) -> list[RenderableType]:
     """Return the points that a reviewer holds, one below the other; again: second opinions were wanted."""
     if not found.points:
         return [f"No point waits for {'a second opinion' if again else 'a reviewer'}."]

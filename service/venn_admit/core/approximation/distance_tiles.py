@@ -167,7 +167,7 @@ def pairwise_distances(
 
 
 def distance_blocks(
-    queries: Float32Array, support: Float32Array, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+    queries: Float32Array, support: Float32Array, *, memory_budget: int
 ) -> Iterator[tuple[int, FloatArray]]:
     """Yield `pairwise_distances` in blocks of queries: the first query of each, and the distances.
 

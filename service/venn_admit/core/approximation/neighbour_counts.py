@@ -48,7 +48,7 @@ def try_neighbour_counts(
     document_keys: Sequence[str],
     row_keys: Sequence[str],
     seed: int,
-    counts: Sequence[int] = TRIED,
+    counts: Sequence[int],
 ) -> Iterator[TriedCount]:
     """Fit the KNN with each number of neighbours, and yield what it makes of the points it is fitted on.
 

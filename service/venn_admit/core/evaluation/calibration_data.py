@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 
 from venn_admit.core.approximation.localizer import localizer_logits
-from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import Float32Array, FloatArray, IntArray
 
 
@@ -15,7 +14,7 @@ def crossfitted_localizer(
     fold: IntArray,
     eta_loc: float,
     *,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    memory_budget: int,
 ) -> FloatArray | None:
     """Return the localizer's output for each point of `vp`, which is its support, from the points of the other folds.
 

@@ -40,7 +40,7 @@ def group_shares(
     predicted: IntArray,
     admitted: BoolArray,
     documents: Documents | None,
-    loss: FloatArray | None = None,
+    loss: FloatArray | None,
 ) -> tuple[GroupShare, ...]:
     """Return the shares of each group that occurs, by attribute and value.
 

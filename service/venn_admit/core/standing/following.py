@@ -30,7 +30,7 @@ def foretell_following(
     level: float,
     documents: int,
     kinds: Sequence[Kind] = (ClassKind.PREDICTED,),
-    withdrawn: Collection[int] = (),
+    withdrawn: Collection[int],
 ) -> NextChain | None:
     """Return what a chain would admit that is fixed by today's labels, if that is clearly more.
 

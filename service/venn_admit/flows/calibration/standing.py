@@ -42,7 +42,7 @@ def advance_standing(
     calibrator_id: int,
     reason: str,
     *,
-    of_current: bool = False,
+    of_current: bool,
 ) -> Advanced:
     """Let the labels since the last advance count, within a transaction that holds the lock of the calibrator.
 

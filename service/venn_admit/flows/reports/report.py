@@ -157,7 +157,7 @@ class OpenedCell:
 
 
 def open_cell(
-    engine: Engine, name: str, calibration_id: int, row: int, column: int, *, after: tuple[bool, int] | None = None
+    engine: Engine, name: str, calibration_id: int, row: int, column: int, *, after: tuple[bool, int] | None
 ) -> OpenedCell:
     """Return a cell.
 

@@ -15,8 +15,8 @@ from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.reviews import reviews
-from venn_admit_client.asked_reviews import LEASE_SECONDS
 from venn_admit_client.records.reviews import Claims, Precedent, ReviewerCount, ReviewPoint, ReviewQueue
+from venn_admit_client.reviewer_interface import LEASE_SECONDS
 
 MOST_CLAIMS = 1000
 LEAST_LEASE, MOST_LEASE = 10.0, 30 * 86_400.0

@@ -18,7 +18,6 @@ from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.labels import unknown_exemplar
 from venn_admit.store.reviews import reviews
-from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
 from venn_admit_client.records.reviews import Claims, Reviewed
 
 _MOST_SHOWN = 200
@@ -31,8 +30,8 @@ def export_points(
     path: Path,
     wanted: ReviewFormat,
     *,
-    count: int = FILE_POINTS,
-    lease_seconds: float = FILE_LEASE,
+    count: int,
+    lease_seconds: float,
 ) -> Claims:
     """Claim points and write all that the reviewer holds to a file, for people or a tool to label.
 

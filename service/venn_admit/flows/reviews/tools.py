@@ -8,8 +8,8 @@ from venn_admit.flows.reviews.claims import claim
 from venn_admit.flows.reviews.exchange import record
 from venn_admit.labelling.tool import LabellingTool
 from venn_admit.store.reviews import reviews
-from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
 from venn_admit_client.records.reviews import Pushed, Reviewed
+from venn_admit_client.reviewer_interface import FILE_LEASE, FILE_POINTS
 
 
 def push(

@@ -63,7 +63,7 @@ def labelled_in(path: Path) -> frozenset[Kind]:
     return frozenset()
 
 
-def has_ids(path: Path, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> bool:
+def has_ids(path: Path, *, memory_budget: int) -> bool:
     """Return whether a file of states has ids; otherwise they follow from its name."""
     return ("id" if path.suffix.lower() == ".npz" else "external_id") in _names(path, memory_budget)
 

@@ -119,7 +119,7 @@ def certificate_at(
     state: State,
     at: Position,
     settings: VennAbersSettings,
-    withdrawn: tuple[int, ...] = (),
+    withdrawn: tuple[int, ...],
     following: NextChain | None = None,
 ) -> Certificate:
     """Return what a chain certifies at a position; withdrawn: as in `standing_certificate`."""

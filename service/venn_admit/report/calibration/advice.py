@@ -8,7 +8,7 @@ from venn_admit.core.reasons import Reason
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import Finding
 from venn_admit.report.wording import counted, share_text
-from venn_admit_client.records import looks_text
+from venn_admit_client.records.certificates import looks_text
 
 ENOUGH_REJECTED = 10
 """From this many points on, it is a finding if all of them are rejected; with fewer, it may happen by chance."""

@@ -42,7 +42,7 @@ def add_certificate(
     certificate: Certificate,
     rows: CalibrationRows | None,
     *,
-    chain_id: int | None = None,
+    chain_id: int | None,
 ) -> None:
     """Store the certificate of a new snapshot, and that it looked at the labels of these rows.
 

@@ -98,7 +98,7 @@ def without_approximation(
     classifier: Classifier,
     splits: list[Split],
     knn_parameters_id: int,
-    among: IntArray | None = None,
+    among: IntArray | None,
 ) -> IntArray:
     """Return the ids of the points of some splits that have no approximation under the given parameters yet.
 

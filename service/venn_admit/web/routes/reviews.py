@@ -19,7 +19,7 @@ from venn_admit.store.access.keys import Scope
 from venn_admit.web.forms import form_of, required
 from venn_admit.web.rendering import address, page, with_query
 from venn_admit.web.visitors import router
-from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS
+from venn_admit_client.reviewer_interface import FILE_LEASE, FILE_POINTS
 
 routes = router()
 MOST_BUTTONS = 9

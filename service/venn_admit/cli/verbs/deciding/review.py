@@ -15,9 +15,9 @@ from venn_admit.cli.output import print_result
 from venn_admit.cli.session import Session
 from venn_admit.errors import InvalidInputError
 from venn_admit.report.wording import counted
-from venn_admit_client.asked_reviews import FILE_LEASE, FILE_POINTS, LEASE_SECONDS
 from venn_admit_client.members import as_json as json_of
 from venn_admit_client.records.reviews import Reviewed
+from venn_admit_client.reviewer_interface import FILE_LEASE, FILE_POINTS, LEASE_SECONDS
 
 if TYPE_CHECKING:
     from venn_admit.labelling.tool import LabellingTool

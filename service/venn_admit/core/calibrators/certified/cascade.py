@@ -19,7 +19,6 @@ from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.losses import losses_of
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.calibrators.certified.testing import ChainSetting, capped_documents, run_chains
-from venn_admit.core.calibrators.settings import DEFAULT_ALPHA
 
 
 def certify_cascade(
@@ -27,7 +26,7 @@ def certify_cascade(
     evidence: CascadePoints,
     *,
     class_count: int,
-    alpha: Decimal = DEFAULT_ALPHA,
+    alpha: Decimal,
     kinds: Collection[str] = DEFAULT_KINDS,
     confidence: Decimal = DEFAULT_CONFIDENCE,
     test: DocumentTest | str = DEFAULT_TEST,

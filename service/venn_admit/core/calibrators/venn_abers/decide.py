@@ -51,7 +51,7 @@ def select_by_policy(
     policy: Policy | None,
     *,
     attributes: Attributes | None = None,
-    full_match: BoolArray | None = None,
+    full_match: BoolArray | None,
 ) -> Selection:
     """Admit the predictions that a policy admits, certified or on average; without one, none.
 

@@ -32,7 +32,7 @@ def undivided_lower(
     *,
     class_count: int,
     growth: Fraction,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    memory_budget: int,
 ) -> FloatArray:
     """Return the lower probability of some points of `mc` from other ones, for some kappas.
 
