@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import answers
+from .bodies import MOST_LABELS, MOST_ROWS
 from .errors import InvalidInputError
 from .given import attributes_by_name, listed_ids
 from .inputs import as_rows, bodies, floats, labels_of, texts
@@ -19,10 +20,6 @@ from .results import Decisions
 from .settings import settings_json
 from .stored import StoredClassifier
 from .tables import Body, arrow, exemplar_body, label_body
-
-# What one request takes.
-MOST_ROWS = 1000
-MOST_LABELS = 5000
 
 
 class Classifier(StoredClassifier):

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, array_of, is_missing, is_tensor, values_of
+from .bodies import ATTRIBUTE_NESTING
 from .errors import InvalidInputError
 from .given import encoded, encoded_members
 
 # The service reads requests of 32 MiB.
 _MOST_BYTES = 24 << 20
-_NESTING_LIMIT = 100
 
 
 def floats(values: Any, name: str, width: int | None, *, ndim: int = 2) -> Array | None:
@@ -163,8 +163,8 @@ def attribute_columns(attributes: Any) -> dict[str, list[Any]]:
 
 def _json_value(value: Any, where: str, depth: int = 0) -> Any:
     """Return a value as JSON has it, in the form in which the service keeps attributes of a table."""
-    if depth > _NESTING_LIMIT:
-        raise InvalidInputError(f"{where}: expected a value nested at most {_NESTING_LIMIT} deep, got a deeper one")
+    if depth > ATTRIBUTE_NESTING:
+        raise InvalidInputError(f"{where}: expected a value nested at most {ATTRIBUTE_NESTING} deep, got a deeper one")
     value = _scalar(value)
     if is_missing(value) or (isinstance(value, float) and isinf(value)):
         return None

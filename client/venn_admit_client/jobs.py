@@ -7,9 +7,10 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import Any
 
+from .bodies import PARQUET
 from .errors import InvalidInputError, JobError
 from .interface import Progress
-from .tables import PARQUET, read_parquet
+from .tables import read_parquet
 from .transport import Transport
 
 # The first wait between two looks at a job, and the longest, which it doubles up to.

@@ -11,12 +11,10 @@ from typing import IO, Any
 import numpy as np
 
 from .arrays import Array
+from .bodies import ARROW_STREAM, CSV, PARQUET
 from .errors import InvalidInputError
 from .inputs import attribute_columns, column, texts
 
-PARQUET = "application/vnd.apache.parquet"
-ARROW_STREAM = "application/vnd.apache.arrow.stream"
-CSV = "text/csv"
 _EXEMPLARS = {".parquet": PARQUET, ".arrows": ARROW_STREAM}
 _LABELS = {**_EXEMPLARS, ".csv": CSV}
 # How many rows a message of a stream has, so that the service need not hold them all.

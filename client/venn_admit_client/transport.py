@@ -10,13 +10,13 @@ from uuid import uuid4
 
 import httpx2 as httpx
 
+from .bodies import JSON
 from .errors import InvalidInputError, UnavailableError, VennAdmitError, family_of
 from .given import encoded_members
 from .retries import STILL_RUNNING, Retries, is_temporary
 
 # An attempt is given at least so long, even if the time is nearly over.
 _LEAST_SECONDS = 0.1
-JSON = "application/json"
 _BLOCK_BYTES = 1 << 20
 
 

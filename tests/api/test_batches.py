@@ -32,11 +32,11 @@ from venn_admit.flows.jobs.control import cancel as cancel_job
 from venn_admit.flows.jobs.control import reopen
 from venn_admit.flows.keys.keys import create as create_key
 from venn_admit.flows.keys.keys import revoke
-from venn_admit.http.uploads import ARROW_STREAM, PARQUET
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
+from venn_admit_client.bodies import ARROW_STREAM, PARQUET
 
 ROWS = samples.SCORED_ROWS
 

@@ -25,8 +25,8 @@ from venn_admit.http.bodies import (
 )
 from venn_admit.http.limits import BodyLimit
 from venn_admit.http.problems import Refused
-from venn_admit.http.uploads import CSV
 from venn_admit.store.access.keys import Scope
+from venn_admit_client.bodies import CSV
 
 
 @pytest.mark.parametrize(

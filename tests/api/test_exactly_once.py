@@ -20,12 +20,12 @@ from venn_admit.flows.calibration import calibrate
 from venn_admit.flows.jobs.chunks import compute_job
 from venn_admit.flows.keys import idempotency
 from venn_admit.http.guards.idempotency import REPLAYED
-from venn_admit.http.uploads import PARQUET
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.idempotency import Attempt
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations
+from venn_admit_client.bodies import PARQUET
 
 CLASSIFIERS = "/v1/classifiers"
 CALIBRATIONS, PARAMETERS, SETTINGS = f"{OWN}/calibrations", f"{OWN}/parameters", f"{OWN}/settings"

@@ -23,9 +23,9 @@ from tests.files.samples import Columns
 from tests.patience import PATIENCE_SECONDS
 from venn_admit.flows.calibration.generations import create_generation, switch
 from venn_admit.flows.keys.keys import create
-from venn_admit.http.uploads import PARQUET
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import create_engine
+from venn_admit_client.bodies import PARQUET
 
 FIRST, SECOND = (f"/v1/classifiers/{NAME}@{number}" for number in (1, 2))
 SWITCHES, CLIENTS = 10, 4

@@ -21,8 +21,8 @@ from tests.roles import as_role
 from tests.workers.processes import await_workers, running_worker
 from venn_admit.errors import DatabaseError
 from venn_admit.http.guards.idempotency import REPLAYED
-from venn_admit.http.uploads import PARQUET
 from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit_client.bodies import PARQUET
 
 CHANGES_OF_TABLES = (
     "CREATE TABLE venn_admit.mine (id integer)",

@@ -23,8 +23,8 @@ from tests.cli.samples import NAME
 from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.api.server import END_SECONDS
 from venn_admit.flows.keys.keys import MOST_DAYS
-from venn_admit.http.uploads import PARQUET
 from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit_client.bodies import PARQUET
 
 pytestmark = pytest.mark.processes
 

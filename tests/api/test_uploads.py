@@ -28,11 +28,12 @@ from venn_admit.flows.data.create import create as create_classifier
 from venn_admit.flows.keys.keys import Caller, authenticate
 from venn_admit.flows.keys.keys import create as create_key
 from venn_admit.http.limits import BodyLimit
-from venn_admit.http.uploads import ARROW_STREAM, CSV, MOST_AT_A_TIME, PARQUET
+from venn_admit.http.uploads import MOST_AT_A_TIME
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import connect
+from venn_admit_client.bodies import ARROW_STREAM, CSV, PARQUET
 
 BUDGET_MB, UPLOAD_MB = 32, 64
 # What the program itself takes of a request, and what allocators keep.

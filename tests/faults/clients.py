@@ -17,7 +17,7 @@ from tests.cli import samples
 from tests.cli.samples import CLASS_COUNT, CLASS_NAMES, DIMENSION, NAME
 from tests.patience import PATIENCE_SECONDS, wait_until
 from venn_admit.api.models.common import ProblemAnswer
-from venn_admit.http.uploads import PARQUET
+from venn_admit_client.bodies import PARQUET
 
 JSON = "application/json"
 OWN = f"/v1/classifiers/{NAME}"

@@ -14,7 +14,7 @@ from schemathesis.transport.serialization import Binary
 
 from tests.stress.drawn_files import EXEMPLARS, LABELS
 from venn_admit.http.headers import REQUEST_ID, SECURITY_HEADERS
-from venn_admit.http.uploads import ARROW_STREAM, CSV, PARQUET
+from venn_admit_client.bodies import ARROW_STREAM, CSV, PARQUET
 from venn_admit_client.codes import Problem
 
 # Stands for a file that the operation takes: what may be drawn does not depend on the operation.

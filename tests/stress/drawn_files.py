@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.stress.furnished import reviews
-from venn_admit.http.uploads import ARROW_STREAM, CSV, PARQUET
+from venn_admit_client.bodies import ARROW_STREAM, CSV, PARQUET
 
 
 def _as_parquet(table: pa.Table) -> bytes:

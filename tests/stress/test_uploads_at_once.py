@@ -17,7 +17,7 @@ from tests.api.processes import start_serving
 from tests.cli.program import Program
 from tests.patience import PATIENCE_SECONDS
 from tests.stress.furnished import NAME, reviews
-from venn_admit.http.uploads import ARROW_STREAM, PARQUET
+from venn_admit_client.bodies import ARROW_STREAM, PARQUET
 
 pytestmark = pytest.mark.processes
 

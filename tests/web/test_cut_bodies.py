@@ -12,12 +12,12 @@ from structlog.testing import capture_logs
 from tests.cli.samples import NAME
 from tests.web.visitor import Visitor
 from venn_admit.api import application
-from venn_admit.http.bodies import MEDIA_TYPE as JSON
-from venn_admit.http.uploads import PARQUET, takes_file
+from venn_admit.http.uploads import takes_file
 from venn_admit.store.access.keys import Scope
 from venn_admit.web import site
 from venn_admit.web.forms import MEDIA_TYPE as FORM
 from venn_admit.web.visitors import COOKIE, PageRoute
+from venn_admit_client.bodies import JSON, PARQUET
 
 
 def with_bodies() -> Iterator[tuple[str, str, str]]:

@@ -16,7 +16,7 @@ from starlette.types import Scope
 
 from venn_admit import __version__
 from venn_admit.api.events import JobEvents
-from venn_admit.api.models.common import LARGEST_KEY, InvalidValue, ProblemAnswer
+from venn_admit.api.models.common import InvalidValue, ProblemAnswer
 from venn_admit.api.routes import (
     audits,
     calibrations,
@@ -43,6 +43,7 @@ from venn_admit.http.headers import Surroundings
 from venn_admit.http.heads import Heads
 from venn_admit.http.limits import BodyLimit
 from venn_admit.http.metrics import Metrics
+from venn_admit.http.paging import LARGEST_KEY
 from venn_admit.http.problems import register_problems
 from venn_admit.http.tracing import Tracing
 from venn_admit.http.uploads import Uploads

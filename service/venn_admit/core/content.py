@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from venn_admit.core.types import Float32Array
 
-_DIGEST_BYTES = 16
+DIGEST_BYTES = 16
 # So few rows are copied at a time that they stay in a cache, and that no other thread waits for long.
 _BLOCK_ROWS = 256
 
@@ -33,7 +33,7 @@ def content_digests(
         content = bytes_of_rows(np.concatenate(parts, axis=1))
         digests += [
             blake2b(
-                row if document_id is None else row + b"\x00" + document_id.encode(), digest_size=_DIGEST_BYTES
+                row if document_id is None else row + b"\x00" + document_id.encode(), digest_size=DIGEST_BYTES
             ).digest()
             for row, document_id in zip(content, document_ids[rows], strict=True)
         ]

@@ -21,8 +21,8 @@ from venn_admit.errors import Code, InvalidInputError
 from venn_admit.files.inputs import Place, input_error
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit_client.arrays import is_missing
+from venn_admit_client.bodies import ATTRIBUTE_NESTING
 
-NESTING_LIMIT = 100
 VERSION_RULE = "1 to 200 printable characters, without spaces around them"
 _VERSION_LENGTH = 200
 Attributes = dict[str, Any]
@@ -346,8 +346,8 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
     Raises ValueError(expected, got[, advice]) if JSON has no such value.
     """
-    if depth > NESTING_LIMIT:
-        raise ValueError(f"a value nested at most {NESTING_LIMIT} deep", "a deeper one")
+    if depth > ATTRIBUTE_NESTING:
+        raise ValueError(f"a value nested at most {ATTRIBUTE_NESTING} deep", "a deeper one")
     match value:
         case list():
             return [_plain(item, depth + 1) for item in value]

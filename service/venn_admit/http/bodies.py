@@ -16,11 +16,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from venn_admit.http.problems import Refused
+from venn_admit_client.bodies import JSON
 from venn_admit_client.codes import Problem
 
 _Read = TypeVar("_Read")
 
-MEDIA_TYPE = "application/json"
 MOST_NESTING = 32
 # 1,000 exemplars with 100 attributes, each a name and a text, are 200,000 texts, and 100,000 classes as many.
 MOST_PARTS = 500_000
@@ -48,18 +48,18 @@ class JsonRequest(Request):
     @property
     def parsed(self) -> Any:
         """What the body holds, once it is read; None if there is none, or if it has another type than JSON itself."""
-        return self._json if self._kind == MEDIA_TYPE else None
+        return self._json if self._kind == JSON else None
 
 
 def _checked_media_type(given: str | None) -> str:
     kind = (given or "").partition(";")[0].strip().lower()
-    if kind != MEDIA_TYPE and not (kind.startswith("application/") and kind.endswith("+json")):
+    if kind != JSON and not (kind.startswith("application/") and kind.endswith("+json")):
         raise Refused(
             415,
             Problem.UNSUPPORTED_MEDIA_TYPE,
-            f"header Content-Type: expected {MEDIA_TYPE}, got {kind[:100]!a}; name the type of the body"
+            f"header Content-Type: expected {JSON}, got {kind[:100]!a}; name the type of the body"
             if kind
-            else f"header Content-Type: expected {MEDIA_TYPE}, got none; name the type of the body",
+            else f"header Content-Type: expected {JSON}, got none; name the type of the body",
         )
     return kind
 

@@ -13,7 +13,8 @@ LARGEST_PAGE = 1000
 DEFAULT_PAGE = 100
 _BEFORE = re.compile(r"before ([0-9]{1,19})")
 _AFTER = re.compile(r"after ([^\x00-\x1f\x7f]{1,100})")
-_LARGEST_KEY = 2**63 - 1
+LARGEST_KEY = 2**63 - 1
+"""That of the database's keys."""
 
 
 def cursor_after(key: int | str) -> str:
@@ -31,7 +32,7 @@ def key_before(cursor: str | None) -> int | None:
     if cursor is None:
         return None
     key = int(_read(cursor, _BEFORE))
-    if key > _LARGEST_KEY:
+    if key > LARGEST_KEY:
         raise _refused()
     return key
 

@@ -21,11 +21,8 @@ from venn_admit.http.limits import allow
 from venn_admit.http.problems import Refused
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
+from venn_admit_client.bodies import ARROW_STREAM, CSV, PARQUET
 from venn_admit_client.codes import Problem
-
-PARQUET = "application/vnd.apache.parquet"
-ARROW_STREAM = "application/vnd.apache.arrow.stream"
-CSV = "text/csv"
 
 EXEMPLAR_FILES: Mapping[str, str] = {PARQUET: ".parquet", ARROW_STREAM: STREAM_ENDING}
 LABEL_FILES: Mapping[str, str] = {CSV: ".csv", PARQUET: ".parquet", ARROW_STREAM: STREAM_ENDING}

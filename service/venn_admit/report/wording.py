@@ -14,6 +14,9 @@ MOST_FULL_MATCHES = 0.5
 MOST_LISTED = 6
 """At most this many classes are listed in a sentence."""
 
+STATES = {"retired": "retired", "withheld": "not in use"}
+"""What is said of calibrations that are not current, by their state."""
+
 
 def counted(count: int, noun: str) -> str:
     """Return a number of things in words; the noun is one that takes an s.

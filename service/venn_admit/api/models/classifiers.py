@@ -8,7 +8,6 @@ from pydantic import ConfigDict, Field
 from venn_admit.api.models.calibration_settings import with_asked_settings, with_given_settings
 from venn_admit.api.models.common import (
     LARGEST_INTEGER,
-    LARGEST_KEY,
     WHOLE,
     AnswerPage,
     ClassName,
@@ -22,6 +21,7 @@ from venn_admit.api.models.common import (
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.method_names import DEFAULT_METHOD, VENN_ADMIT
 from venn_admit.core.names import PRINTABLE
+from venn_admit.http.paging import LARGEST_KEY
 from venn_admit_client.records.calibrations import CalibrationUse, ListedCalibration, PutInUse, Weaker, Withheld
 from venn_admit_client.records.certificates import CertificateLook
 from venn_admit_client.records.data import Audits, Registered

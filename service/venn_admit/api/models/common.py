@@ -12,10 +12,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from venn_admit.core.names import ID_LENGTH_LIMIT, NAME_LENGTH_LIMIT, PRINTABLE, SOURCE_LENGTH_LIMIT, STORABLE
 from venn_admit.files.records import Stated
+from venn_admit.http.paging import LARGEST_KEY
 from venn_admit_client.members import described, members
 
-# A key of the database, or a count.
-LARGEST_KEY = 2**63 - 1
 LARGEST_INTEGER = 2**31 - 1
 
 Key = Annotated[int, Field(ge=1, le=LARGEST_KEY)]

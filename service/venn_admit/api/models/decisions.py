@@ -23,9 +23,8 @@ from venn_admit.api.models.common import (
 from venn_admit.core import evidence
 from venn_admit.core.evidence import Kind
 from venn_admit.core.reasons import Reason
+from venn_admit_client.bodies import MOST_ROWS
 from venn_admit_client.records.decisions import Neighbour, Replay, StoredDecision
-
-MOST_POINTS = 1000
 
 
 class Point(Given):
@@ -68,7 +67,7 @@ class HowToScore(HowToDecide, FromSource):
 class DecideRequest(HowToDecide, Given):
     """Points that are decided on at once, all by the same calibration; nothing is stored."""
 
-    points: list[Point] = Field(min_length=1, max_length=MOST_POINTS, description="In the order of the answer.")
+    points: list[Point] = Field(min_length=1, max_length=MOST_ROWS, description="In the order of the answer.")
     neighbours: Annotated[int, Field(ge=0, le=10_000), WHOLE] | None = Field(
         default=None,
         description="How many of the nearest training exemplars each decision names, K at most; null: K for a single "

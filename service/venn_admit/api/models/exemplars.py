@@ -17,10 +17,8 @@ from venn_admit.api.models.common import (
     Vector,
     answer_of,
 )
+from venn_admit_client.bodies import MOST_LABELS, MOST_ROWS
 from venn_admit_client.records.data import Deletion, Forgetting, Ingestion, Labelling
-
-MOST_EXEMPLARS = 1000
-MOST_LABELS = 5000
 
 
 class NewExemplar(Given):
@@ -56,7 +54,7 @@ class HowToStore(StatedInRequest, FromSource):
 class NewExemplars(HowToStore, Given):
     """Exemplars to store: all of them, or none if one is refused. Sending them again is a no-op."""
 
-    exemplars: list[NewExemplar] = Field(min_length=1, max_length=MOST_EXEMPLARS)
+    exemplars: list[NewExemplar] = Field(min_length=1, max_length=MOST_ROWS)
 
 
 IngestedAnswer = answer_of(Ingestion, "IngestedAnswer")

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, StringConstraints
 
 from venn_admit.api.models.calibration_settings import IGNORED, with_ignored_settings
-from venn_admit.api.models.common import LARGEST_KEY, WHOLE, Finite, Given, Model, Number, PerClass, answer_of
+from venn_admit.api.models.common import WHOLE, Finite, Given, Model, Number, PerClass, answer_of
 from venn_admit.core.calibrators.venn_abers.scores import FEATURES
+from venn_admit.http.paging import LARGEST_KEY
 from venn_admit_client.records.calibrations import Fit
 
 

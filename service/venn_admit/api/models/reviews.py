@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from venn_admit.api.models.common import WHOLE, ClassName, ClassNumber, Given, Model, Name, StoredId, answer_of
-from venn_admit.api.models.exemplars import MOST_LABELS
 from venn_admit.flows.reviews.claims import LEAST_LEASE, MOST_CLAIMS, MOST_LEASE
+from venn_admit_client.bodies import MOST_LABELS
 from venn_admit_client.records.reviews import Claims, Disagreement, Reviewed, ReviewQueue
 from venn_admit_client.reviewer_interface import LEASE_SECONDS
 

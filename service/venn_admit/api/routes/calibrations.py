@@ -14,7 +14,6 @@ from venn_admit.api.models.classifiers import (
     PutInUseAnswer,
     ShownCalibration,
 )
-from venn_admit.api.models.common import LARGEST_KEY
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
     OF_CLASSIFIER,
@@ -34,7 +33,7 @@ from venn_admit.flows.data.catalogue import find, list_calibrations, show_calibr
 from venn_admit.flows.data.export import show_policy
 from venn_admit.http.advice import request_for
 from venn_admit.http.guards.idempotency import keeping
-from venn_admit.http.paging import key_before, page
+from venn_admit.http.paging import LARGEST_KEY, key_before, page
 from venn_admit.http.paths import classifier_path
 from venn_admit.results import calibrated_json, calibrations_json, in_use_json, setting_json
 from venn_admit.store.access.keys import Scope

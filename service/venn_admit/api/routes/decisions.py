@@ -8,7 +8,7 @@ from fastapi import Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.incoming import given_points
-from venn_admit.api.models.common import LARGEST_KEY, StoredId
+from venn_admit.api.models.common import StoredId
 from venn_admit.api.models.decisions import (
     DecidedPointsAnswer,
     DecideRequest,
@@ -32,12 +32,12 @@ from venn_admit.core.evidence import UNBOUNDED
 from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import AskedPoints, PointDecision
-from venn_admit.http.bodies import MEDIA_TYPE
 from venn_admit.http.guards.guard import look_up_again, remembered_key
-from venn_admit.http.paging import key_before, page
+from venn_admit.http.paging import LARGEST_KEY, key_before, page
 from venn_admit.results import decided_json, listed_decision_json, replayed_json, shown_decision_json
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import DecisionFilter
+from venn_admit_client.bodies import JSON
 
 routes = Routes("decisions", OF_CLASSIFIER)
 
@@ -92,7 +92,7 @@ def _decided(request: Request, decided: Sequence[PointDecision]) -> Response:
     request.app.state.metrics.count_decided(one.fields["reason"] for one in decided)
     answer = {"calibration": decided[0].calibration_id, "decisions": list(map(_one_decided, decided))}
     # Not validated against the model, which would take as long as making it.
-    return Response(msgspec.json.encode(answer), media_type=MEDIA_TYPE)
+    return Response(msgspec.json.encode(answer), media_type=JSON)
 
 
 def _one_decided(decided: PointDecision) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.events import MEDIA_TYPE
-from venn_admit.api.models.common import LARGEST_KEY
 from venn_admit.api.models.decisions import HowToScore
 from venn_admit.api.models.operation import Jobs, ShownJobAnswer, SubmittedJob
 from venn_admit.api.routes.parts import (
@@ -33,12 +32,13 @@ from venn_admit.flows.jobs.submit import require_room
 from venn_admit.http.guards.guard import is_still_accepted
 from venn_admit.http.guards.idempotency import keeper_of, keeping
 from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
-from venn_admit.http.paging import key_before, page
+from venn_admit.http.paging import LARGEST_KEY, key_before, page
 from venn_admit.http.paths import job_path
 from venn_admit.http.problems import Refused
-from venn_admit.http.uploads import ARROW_STREAM, EXEMPLAR_FILES, PARQUET, body_of, received, temporary_file
+from venn_admit.http.uploads import EXEMPLAR_FILES, body_of, received, temporary_file
 from venn_admit.results import job_json, rows_json
 from venn_admit.store.access.keys import Scope
+from venn_admit_client.bodies import ARROW_STREAM, PARQUET
 from venn_admit_client.codes import Problem
 
 routes = Routes("jobs", OF_CLASSIFIER)

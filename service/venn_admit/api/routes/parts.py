@@ -6,10 +6,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.types import DecoratedCallable
 
-from venn_admit.api.models.common import LARGEST_KEY, Name, ProblemAnswer
+from venn_admit.api.models.common import Name, ProblemAnswer
 from venn_admit.files.output.exports import finite_json
 from venn_admit.http.guards.guard import GuardedRoute, needs
-from venn_admit.http.paging import DEFAULT_PAGE, LARGEST_PAGE
+from venn_admit.http.paging import DEFAULT_PAGE, LARGEST_KEY, LARGEST_PAGE
 from venn_admit.http.problems import MEDIA_TYPE
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope

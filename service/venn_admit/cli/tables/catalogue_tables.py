@@ -13,7 +13,7 @@ from venn_admit.core.calibrators.arguments import setting_text
 from venn_admit.core.method_names import VENN_ABERS
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
-from venn_admit.report.wording import held_out_accuracy_text, waiting_text
+from venn_admit.report.wording import STATES, held_out_accuracy_text, waiting_text
 from venn_admit.results import withheld_in
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -105,7 +105,7 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
             row.reason,
             row.mc,
             row.vp,
-            by_id[row.setting].state if row.is_current else _STATES[row.state],
+            by_id[row.setting].state if row.is_current else STATES[row.state],
         )
         for row in found.calibrations
     ]
@@ -123,9 +123,6 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
 
         newest = found.looks[0]
         yield Text(looks_text(newest.looks, newest.joint_confidence))
-
-
-_STATES = {"retired": "retired", "withheld": "not in use"}
 
 
 def _uses_table(uses: "Sequence[CalibrationUse]") -> RenderableType:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.split_names import Split
 from venn_admit.core.types import Approximation, BoolArray, Float32Array, IntArray, Neighbours, join_approximations
-from venn_admit.errors import Code, ConflictError, DatabaseError, NotFoundError, NotReadyError
+from venn_admit.errors import ConflictError, DatabaseError, NotFoundError
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.logger import log
 from venn_admit.store.database.engine import connect, consistent_view, transaction
@@ -64,12 +64,7 @@ def require_support(connection: Connection, classifier: Classifier) -> None:
     """Raise NotReadyError if there are fewer than K training exemplars, those that wait left out."""
     count = support.size(connection, classifier, at_most=classifier.neighbour_count)
     if count < classifier.neighbour_count:
-        raise NotReadyError(
-            f"classifier {classifier.name!r} has {count} training exemplars, but its KNN needs at least "
-            f"K = {classifier.neighbour_count}: ingest more",
-            code=Code.TOO_FEW_TRAINING_EXEMPLARS,
-            classifier=classifier.name,
-        )
+        raise support.too_few(classifier, count)
 
 
 def take_in_waiting(engine: Engine, name: str | None = None, *, ended: int | None = None) -> None:

@@ -15,7 +15,7 @@ from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.policies import Policy
 from venn_admit.core.comparison.strength import Strength
 from venn_admit.core.documents import joined_codes
-from venn_admit.core.split_names import Split
+from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.core.types import BoolArray
 from venn_admit.errors import (
     ConflictError,
@@ -42,8 +42,6 @@ from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.workspace import Workspace
 from venn_admit_client.records.cascades import CascadeReport
-
-_HELD_OUT = (Split.KNN, Split.MC, Split.VP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +229,7 @@ def _require_certifiable(connection: Connection, classifier: Classifier) -> tupl
 def _read(connection: Connection, classifier: Classifier, memory_budget: int) -> _Own:
     calibration, parameters = _require_certifiable(connection, classifier)
     points = held_out_points(connection, classifier, calibration, parameters, memory_budget)
-    later = {row.external_id: row.id for row in labels.labelled_later(connection, classifier, _HELD_OUT)}
+    later = {row.external_id: row.id for row in labels.labelled_later(connection, classifier, HELD_OUT_SPLITS)}
     return _Own(points, later, calibration.id, ScoreVersion(points.kind, calibration.knn_parameters_id))
 
 

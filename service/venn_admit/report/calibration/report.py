@@ -21,11 +21,9 @@ from venn_admit.report.calibration.common.watch import Watch
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.evaluation.dataset import ClassCoverage
 from venn_admit.report.standing import later_text
+from venn_admit.report.wording import STATES
 from venn_admit_client.records.calibrations import Withheld
 from venn_admit_client.records.certificates import CertificateLook
-
-_STATES = {"retired": "retired", "withheld": "not in use"}
-"""What is said of calibrations that are not current, by their state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +211,7 @@ class CalibrationReport:
 
     def state_text(self, calibration: int, state: str) -> str:
         """Return whether a calibration in a stored state is in use, kept current, retired or not in use."""
-        return self.current[calibration] if state == "current" else _STATES[state]
+        return self.current[calibration] if state == "current" else STATES[state]
 
     @property
     def state(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from venn_admit.core.content import content_digests
+from venn_admit.core.content import DIGEST_BYTES, content_digests
 from venn_admit.core.copies import HeldOutDocument
 from venn_admit.core.split_names import HELD_OUT_SPLITS, Split
 from venn_admit.store.database.ids import execute_ids
@@ -15,7 +15,6 @@ from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars import exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
 
-_DIGEST_BYTES = 16
 _BLOCK_ROWS = 8192
 
 
@@ -36,7 +35,7 @@ def stored_copies(
 ) -> tuple[dict[bytes, StoredCopy], dict[bytes, StoredCopy]]:
     """Return exemplars with these distinct digests of vector and logits: one for each that is held out, or trains."""
     each = list(digests)
-    assert all(len(digest) == _DIGEST_BYTES for digest in each), "packed into one value"
+    assert all(len(digest) == DIGEST_BYTES for digest in each), "packed into one value"
     held_out: dict[bytes, StoredCopy] = {}
     training: dict[bytes, StoredCopy] = {}
     for row in execute(connection, "copies.of_contents", classifier_id=classifier.id, digests=b"".join(each)):

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from sqlalchemy import Connection
 
-from venn_admit.errors import ConflictError
+from venn_admit.errors import Code, ConflictError, NotReadyError
 from venn_admit.store.database import SCHEMA
 from venn_admit.store.database.statements import execute, statement
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -22,6 +22,16 @@ _ANALYZED_ROWS, _ANALYZED_SHARE = 50, 0.1
 
 class SupportChangedError(ConflictError):
     """The training exemplars changed while something was computed from them; compute it again."""
+
+
+def too_few(classifier: Classifier, count: int) -> NotReadyError:
+    """Return the error for fewer than K training exemplars, ready to be raised."""
+    return NotReadyError(
+        f"classifier {classifier.name!r} has {count} training exemplars, but its KNN needs at least "
+        f"K = {classifier.neighbour_count}: ingest more",
+        code=Code.TOO_FEW_TRAINING_EXEMPLARS,
+        classifier=classifier.name,
+    )
 
 
 def next_version(connection: Connection) -> int:

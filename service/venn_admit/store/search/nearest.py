@@ -18,11 +18,12 @@ from sqlalchemy import Connection
 
 from venn_admit.core.neighbours.distances import euclidean_distances, greatest_float32_distance, least_distance
 from venn_admit.core.types import Float32Array, FloatArray, IntArray, Neighbours, Support
-from venn_admit.errors import Code, InvalidInputError, NotReadyError
+from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.store.database.binary_copy import FLOAT8, INT4, INT8, Array, FixedColumn, Vector, copy_out
 from venn_admit.store.database.engine import driver_cursor
 from venn_admit.store.database.statements import copy_query
 from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.exemplars.support import too_few
 from venn_admit.store.search import hnsw
 
 # Candidates beyond K: enough for the gap behind the K-th distance to exceed the rounding of float32.
@@ -81,12 +82,7 @@ def exact_nearest(connection: Connection, classifier: Classifier, vector: Float3
         candidates = search({**parameters, "count": asked, "with_waiting": False})
     count = len(candidates["exemplar_id"])
     if count < k:
-        raise NotReadyError(
-            f"classifier {classifier.name!r} has {count} training exemplars, but its KNN needs at least K = {k}: "
-            "ingest more",
-            code=Code.TOO_FEW_TRAINING_EXEMPLARS,
-            classifier=classifier.name,
-        )
+        raise too_few(classifier, count)
     near = _rank(classifier, vector, [candidates])
     # In float32 arithmetic, what was cut off is at least as far as the farthest that was not.
     farthest = float(candidates["float32_distance"].max())

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 from fastapi import Query, Request, Response
 
 from venn_admit.api.incoming import given_points
-from venn_admit.api.models.common import LARGEST_KEY
 from venn_admit.api.models.decisions import Point
 from venn_admit.api.routes.decisions import DecisionNumber
 from venn_admit.api.routes.parts import ClassifierName, Cursor, runtime_of
@@ -18,7 +17,7 @@ from venn_admit.flows.decisions.listing import applied_rule, find_decision, list
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import GivenPoint, as_logits
 from venn_admit.http.guards.guard import needs
-from venn_admit.http.paging import key_before
+from venn_admit.http.paging import LARGEST_KEY, key_before
 from venn_admit.http.paging import page as page_of
 from venn_admit.http.problems import answer_to_error
 from venn_admit.layer.contributions import own_contributions

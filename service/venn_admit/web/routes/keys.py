@@ -7,7 +7,6 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from venn_admit.api.models.common import LARGEST_KEY
 from venn_admit.api.routes.parts import runtime_of
 from venn_admit.errors import InvalidInputError, VennAdmitError
 from venn_admit.flows.data.catalogue import every_classifier
@@ -15,6 +14,7 @@ from venn_admit.flows.keys.keys import NewKey, Refusal, create, list_keys, revok
 from venn_admit.flows.keys.sessions import begin, end
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.ledger import Asked, Ledger
+from venn_admit.http.paging import LARGEST_KEY
 from venn_admit.http.problems import Refused
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.forms import form_of, required

@@ -5,12 +5,13 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
-from venn_admit.api.models.common import LARGEST_INTEGER, LARGEST_KEY
+from venn_admit.api.models.common import LARGEST_INTEGER
 from venn_admit.api.routes.parts import CalibrationNumber, ClassifierName, runtime_of
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.flows.reports.report import open_cell
 from venn_admit.http.guards.guard import needs
+from venn_admit.http.paging import LARGEST_KEY
 from venn_admit.report.evaluation.glance import matters
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.caches import methods_cache, report_cache
