@@ -49,17 +49,15 @@ def add(engine: Engine, kind: str, chunks: int, name: str = NAME) -> int:
         classifier = classifiers.by_name(connection, name)
         query = "SELECT id FROM exemplar WHERE classifier_id = :classifier ORDER BY id LIMIT :chunks"
         ids = [row.id for row in rows(engine, query, classifier=classifier.id, chunks=chunks)]
-        return new_jobs.add_job(
-            connection,
-            classifier,
-            kind=kind,
-            exemplar_ids=np.array(ids),
-            chunk_rows=1,
-            knn_parameters_id=None,
+        job = new_jobs.NewJob(
+            kind,
+            np.array(ids),
+            None,
             calibration_id=value(engine, "SELECT id FROM calibration") if is_bulk else None,
             weighted=False if is_bulk else None,
             require_full_match=False if is_bulk else None,
         )
+        return new_jobs.add_job(connection, classifier, job, chunk_rows=1)
 
 
 def claimed(process: ChunkRunner, count: int, *, engine: Engine | None = None) -> list[int]:

@@ -31,9 +31,7 @@ def add_job(engine: Engine) -> int:
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, "reviews")
         ids = np.array(connection.execute(text("SELECT id FROM exemplar ORDER BY id")).scalars().all())
-        return new_jobs.add_job(
-            connection, classifier, kind="approximate", exemplar_ids=ids, chunk_rows=1, knn_parameters_id=None
-        )
+        return new_jobs.add_job(connection, classifier, new_jobs.NewJob("approximate", ids, None), chunk_rows=1)
 
 
 def unsent(engine: Engine) -> list[int]:

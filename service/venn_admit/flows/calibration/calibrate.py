@@ -40,6 +40,7 @@ from venn_admit.store.exemplars import approximations, classifiers, exemplars, n
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
+from venn_admit.store.work.new_jobs import NewJob
 from venn_admit.store.workspace import Workspace
 
 ANALYSED_SHARE = 0.05
@@ -165,13 +166,8 @@ def lacking_points(
 
 def add_approximation_job(submission: Submission, classifier: Classifier, lacking: LackingPoints) -> int:
     """Record the job that approximates these points, and return its key."""
-    return submission.add_job(
-        classifier,
-        kind="approximate",
-        exemplar_ids=lacking.exemplar_ids,
-        knn_parameters_id=lacking.parameters.id,
-        completes_neighbours=True,
-    )
+    ids, parameters_id = lacking.exemplar_ids, lacking.parameters.id
+    return submission.add_job(classifier, NewJob("approximate", ids, parameters_id, completes_neighbours=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

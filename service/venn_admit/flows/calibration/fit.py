@@ -35,6 +35,7 @@ from venn_admit.store.exemplars.approximations import FitRecord, StoredParameter
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.support_files import CachedSupport
 from venn_admit.store.work import jobs, recalibrations
+from venn_admit.store.work.new_jobs import NewJob
 from venn_admit.store.workspace import Workspace
 from venn_admit_client.records.calibrations import Fit
 
@@ -116,13 +117,8 @@ def request_neighbours(workspace: Workspace, name: str) -> int:
     take_in_waiting(workspace.engine, name)
     with submit_job(workspace) as submission:
         classifier = _fittable(submission, name)
-        return submission.add_job(
-            classifier,
-            kind="approximate",
-            exemplar_ids=_lacking(submission, classifier),
-            knn_parameters_id=None,
-            completes_neighbours=True,
-        )
+        lacking = _lacking(submission, classifier)
+        return submission.add_job(classifier, NewJob("approximate", lacking, None, completes_neighbours=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +148,7 @@ def request_fit(
         lacking = _lacking(submission, classifier)
         of_knn = exemplars.split_keys(submission.connection, classifier, Split.KNN).ids
         job_id = submission.add_job(
-            classifier,
-            kind="fit",
-            exemplar_ids=lacking,
-            knn_parameters_id=None,
-            completes_neighbours=True,
-            last_ids=of_knn,
+            classifier, NewJob("fit", lacking, None, completes_neighbours=True, last_ids=of_knn)
         )
         request = FitRequest(job_id, len(lacking) + len(of_knn))
         on_stored(submission.connection, request)

@@ -40,6 +40,7 @@ from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.exemplars import exemplars, labels
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.work.new_jobs import NewJob
 from venn_admit.store.workspace import Workspace
 from venn_admit_client.records.cascades import CascadeReport
 
@@ -97,7 +98,7 @@ def _submit(submission: Submission, request: CascadeRequest) -> CertificateReque
         _require_certifiable(connection, classifier)
     first = cascade.classifiers[0]
     rows = np.concatenate([exemplars.split_keys(connection, first, split).ids for split in (Split.MC, Split.VP)])
-    job_id = submission.add_job(first, kind="certify", exemplar_ids=rows[:0], knn_parameters_id=None, last_ids=rows)
+    job_id = submission.add_job(first, NewJob("certify", rows[:0], None, last_ids=rows))
     cascades.add_request(connection, job_id, cascade, request.settings, is_scheduled=request.is_scheduled)
     return CertificateRequest(job_id, first.name, len(rows))
 

@@ -32,6 +32,7 @@ from venn_admit.store.decisions.decisions import Decided
 from venn_admit.store.exemplars import classifiers, exemplars
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import jobs
+from venn_admit.store.work.new_jobs import NewJob
 from venn_admit.store.workspace import Workspace
 
 
@@ -113,15 +114,15 @@ def add_score_job(
     require_full_match: bool,
 ) -> int:
     """Record the job that decides on these exemplars by a calibration, and return its key."""
-    return submission.add_job(
-        classifier,
-        kind="score",
-        exemplar_ids=exemplar_ids,
-        knn_parameters_id=calibration.knn_parameters_id,
+    job = NewJob(
+        "score",
+        exemplar_ids,
+        calibration.knn_parameters_id,
         calibration_id=calibration.id,
         weighted=weighted,
         require_full_match=require_full_match,
     )
+    return submission.add_job(classifier, job)
 
 
 def score_points(

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.types import IntArray
 from venn_admit.errors import JobError
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import jobs, new_jobs
+from venn_admit.store.work.new_jobs import NewJob
 from venn_admit.store.workspace import Workspace
 
 # Sends the chunks of a recorded job to workers. Raises BrokerError.
@@ -55,19 +55,7 @@ class Submission:
     requester: Requester | None = None
     unsent: list[int] = field(default_factory=list)
 
-    def add_job(
-        self,
-        classifier: Classifier,
-        *,
-        kind: str,
-        exemplar_ids: IntArray,
-        knn_parameters_id: int | None,
-        completes_neighbours: bool = False,
-        calibration_id: int | None = None,
-        weighted: bool | None = None,
-        require_full_match: bool | None = None,
-        last_ids: IntArray | None = None,
-    ) -> int:
+    def add_job(self, classifier: Classifier, job: NewJob) -> int:
         """Record a job as `new_jobs.add_job` does; it is sent once the transaction is committed.
 
         Raises TooManyJobsError if the requester has as many as it may have.
@@ -78,18 +66,11 @@ class Submission:
         job_id = new_jobs.add_job(
             self.connection,
             classifier,
-            kind=kind,
-            exemplar_ids=exemplar_ids,
+            job,
             chunk_rows=self.workspace.chunk_rows,
-            knn_parameters_id=knn_parameters_id,
-            completes_neighbours=completes_neighbours,
-            calibration_id=calibration_id,
-            weighted=weighted,
-            require_full_match=require_full_match,
-            last_ids=last_ids,
             requested_by=None if self.requester is None else self.requester.identity,
         )
-        if len(exemplar_ids) or last_ids is not None:
+        if len(job.exemplar_ids) or job.last_ids is not None:
             self.unsent.append(job_id)
         return job_id
 

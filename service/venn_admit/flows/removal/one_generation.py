@@ -28,6 +28,7 @@ from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import approximations, classifiers, forgotten, support
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.work import recalibrations
+from venn_admit.store.work.new_jobs import NewJob
 
 REASON = "forgotten exemplars"
 BLOCK = 1000
@@ -121,12 +122,8 @@ def _search_again(submission: Submission, generation: Classifier, points: IntArr
     if support.size(connection, generation, at_most=neighbour_count) < neighbour_count:
         return  # there is nothing to find before more is ingested, and whatever needs the lists says so
     parameters = approximations.current_parameters(connection, generation)
-    submission.add_job(
-        classifiers.by_id(connection, generation.id),
-        kind="approximate",
-        exemplar_ids=points,
-        knn_parameters_id=None if parameters is None else parameters.id,
-    )
+    job = NewJob("approximate", points, None if parameters is None else parameters.id)
+    submission.add_job(classifiers.by_id(connection, generation.id), job)
 
 
 def forget_answers(engine: Engine, classifier: Classifier) -> int:

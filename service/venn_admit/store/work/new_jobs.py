@@ -1,5 +1,7 @@
 """The recording of jobs."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from sqlalchemy import Connection
 
@@ -11,40 +13,45 @@ from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier
 
 
-def add_job(
-    connection: Connection,
-    classifier: Classifier,
-    *,
-    kind: str,
-    exemplar_ids: IntArray,
-    chunk_rows: int,
-    knn_parameters_id: int | None,
-    completes_neighbours: bool = False,
-    calibration_id: int | None = None,
-    weighted: bool | None = None,
-    require_full_match: bool | None = None,
-    last_ids: IntArray | None = None,
-    requested_by: str | None = None,
-) -> int:
-    """Record a job with its rows, in the given order, and its chunks; a job without rows is done at once.
+@dataclass(frozen=True, slots=True, eq=False)
+class NewJob:
+    """A job to be recorded.
 
-    completes_neighbours: whether its rows are all those whose neighbours are out of date, so that none are once it is
-    done, as of the support version that `classifier` was read with. last_ids: further rows, for a chunk that waits
-    until all others are done; None: there is no such chunk. requested_by: the key or token, if that was over HTTP.
+    exemplar_ids: its rows, in order. completes_neighbours: whether these are all whose neighbours are out of date, so
+    that none are once it is done, as of the support version that its classifier was read with. last_ids: further rows,
+    for a chunk that waits until all others are done; None: there is no such chunk.
     """
-    before_last = len(exemplar_ids)
-    rows = exemplar_ids if last_ids is None else np.concatenate([exemplar_ids, last_ids])
+
+    kind: str
+    exemplar_ids: IntArray
+    knn_parameters_id: int | None
+    completes_neighbours: bool = False
+    calibration_id: int | None = None
+    weighted: bool | None = None
+    require_full_match: bool | None = None
+    last_ids: IntArray | None = None
+
+
+def add_job(
+    connection: Connection, classifier: Classifier, job: NewJob, *, chunk_rows: int, requested_by: str | None = None
+) -> int:
+    """Record a job with its rows and chunks, and return its key; a job without rows is done at once.
+
+    requested_by: the key or token, if that was over HTTP.
+    """
+    before_last = len(job.exemplar_ids)
+    rows = job.exemplar_ids if job.last_ids is None else np.concatenate([job.exemplar_ids, job.last_ids])
     n = len(rows)
     job_id: int = execute(
         connection,
         "jobs.add_job",
         classifier_id=classifier.id,
-        kind=kind,
-        knn_parameters_id=knn_parameters_id,
-        calibration_id=calibration_id,
-        weighted=weighted,
-        require_full_match=require_full_match,
-        support_version=classifier.support_version if completes_neighbours else None,
+        kind=job.kind,
+        knn_parameters_id=job.knn_parameters_id,
+        calibration_id=job.calibration_id,
+        weighted=job.weighted,
+        require_full_match=job.require_full_match,
+        support_version=classifier.support_version if job.completes_neighbours else None,
         row_count=n,
         requested_by=requested_by,
     ).scalar_one()
@@ -56,7 +63,7 @@ def add_job(
         }
         copy_in(driver_cursor(connection), "job_row", columns)
         execute(connection, "job_chunks.add_chunks", job_id=job_id, chunk_rows=chunk_rows, row_count=before_last)
-    if last_ids is not None:
+    if job.last_ids is not None:
         execute(connection, "job_chunks.add_last_chunk", job_id=job_id, first_row=before_last, end_row=n)
     if not before_last:
         support.complete_neighbours(connection, job_id)
