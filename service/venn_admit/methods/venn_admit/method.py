@@ -6,6 +6,7 @@ from functools import partial
 from threading import Lock
 from uuid import UUID
 
+import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.approximation.localizer import LocalizerSupport
@@ -83,7 +84,7 @@ class AdmitPointDecider:
         by_snapshot = by_snapshot or use.reaches(len(points.view.predicted))
         if by_snapshot or connection is None:
             return partial(self._decide_by_snapshot, classifier, calibration, points, use)
-        views = [_row(points.view, row) for row in range(len(points.view.predicted))]
+        views = [points.view.take(np.array([row])) for row in range(len(points.view.predicted))]
         evidence = [_evidence(connection, classifier, calibration, view) for view in views]
         return partial(_decide_by_bands, classifier, calibration, views, evidence)
 
@@ -146,17 +147,6 @@ def _decide_by_bands(
         (fields,) = decided_by_admit(view, decided).fields_of_each()
         found.append(Explained(fields, counts))
     return found
-
-
-def _row(view: Approximation, row: int) -> Approximation:
-    one = slice(row, row + 1)
-    return replace(
-        view,
-        logits=view.logits[one],
-        predicted=view.predicted[one],
-        match_count=view.match_count[one],
-        distance=view.distance[one],
-    )
 
 
 def _evidence(
