@@ -175,14 +175,14 @@ def setting_json(setting: "Calibrator") -> dict[str, Any]:
         "due_error": setting.due_error,
         "is_certified": setting.is_certified,
         "promised": setting.promised,
-        "chain": None if setting.standing is None else _chain(setting.standing, has_ended=setting.chain_has_ended),
+        "chain": None if setting.standing is None else _chain(setting.standing, setting),
     }
 
 
-def _chain(certificate: "Certificate", *, has_ended: bool) -> dict[str, Any]:
+def _chain(certificate: "Certificate", setting: "Calibrator") -> dict[str, Any]:
     from venn_admit.report.standing import chain_payload  # which brings NumPy
 
-    return chain_payload(certificate, has_ended=has_ended)
+    return chain_payload(certificate, has_ended=setting.chain_has_ended, later=setting.later)
 
 
 def settings_json(found: "ClassifierSettings") -> dict[str, Any]:

@@ -123,10 +123,11 @@ def following_text(certificate: Certificate) -> str:
     )
 
 
-def chain_payload(certificate: Certificate, *, has_ended: bool) -> dict[str, Any]:
-    """Return the same as JSON has it."""
+def chain_payload(certificate: Certificate, *, has_ended: bool, later: LaterChain | None) -> dict[str, Any]:
+    """Return what `standing_text` says as JSON has it."""
     standing = certificate.standing
     assert standing is not None, "a certificate that is made once comes no further"
+    following = None if has_ended or later is not None else standing.following
     return {
         "chain": standing.chain,
         "level": standing.level,
@@ -143,5 +144,6 @@ def chain_payload(certificate: Certificate, *, has_ended: bool) -> dict[str, Any
             }
             for of in standing.classes
         ],
-        "following": None if has_ended or standing.following is None else asdict(standing.following),
+        "following": None if following is None else asdict(following),
+        "later": None if later is None else asdict(later),
     }

@@ -129,6 +129,14 @@ class FollowingChain(Model):
     )
 
 
+class LaterChainAnswer(Model):
+    """The newest chain of a setting, begun since the one that this is about."""
+
+    chain: int = Field(description="Its number.", examples=[2])
+    calibration: int = Field(description="Its calibration that is in use, or else its newest.", examples=[9])
+    is_in_use: bool = Field(description="Whether that is in use.", examples=[False])
+
+
 class ChainAnswer(Model):
     """How far a certificate came that stands while labels arrive."""
 
@@ -139,6 +147,9 @@ class ChainAnswer(Model):
     classes: list[ChainClass] = Field(description="The classes that are tested.")
     following: FollowingChain | None = Field(
         description="The next chain, if it would admit clearly more; null otherwise.", examples=[None]
+    )
+    later: LaterChainAnswer | None = Field(
+        description="The newest chain that was begun since; null if none was.", examples=[None]
     )
 
 

@@ -35,7 +35,9 @@ def monitor_payload(report: MonitorReport) -> dict[str, Any]:
         "readings": [_reading_payload(report, reading) for reading in report.readings],
         "alarms": [alarm_payload(report, alarm) for alarm in report.alarms],
         "groups": _groups_payload(report),
-        "chain": None if report.standing is None else chain_payload(report.standing, has_ended=report.chain_has_ended),
+        "chain": None
+        if report.standing is None
+        else chain_payload(report.standing, has_ended=report.chain_has_ended, later=report.later),
         "withheld": [{"calibration": number, **as_json(why)} for number, why in report.withheld.items()],
     }
 
