@@ -215,6 +215,7 @@ def test_what_decides_is_named_wherever_shares_stand(found: CalibrationReport) -
         told = [note for note in said if by in note]
         assert len(told) >= 5
         assert sum(how in note for note in told) >= 3
+        assert not any("{" in note for note in said)
         if report is not usual:
             assert not [note for note in said if "other folds" in note or "plain bounds" in note]
 
