@@ -8,11 +8,14 @@ import pytest
 
 from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make
 from tests.running import Arrays, Bench, certificate_of
+from venn_admit.cli.advice import command
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.promises import Promised
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.flows.decisions.replay import replay_newest
 from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.flows.reports.report import report
+from venn_admit.report.calibration.advice import advice
 
 DECLARED = ClassShares((Decimal("0.6"), Decimal("0.2"), Decimal("0.2")), Decimal("0.05"))
 ASKED: dict[str, Any] = {
@@ -150,3 +153,29 @@ def test_traffic_that_tells_too_little_of_a_class_is_refused(held_out: Bench) ->
     calibrated(held_out, certify=("predicted",))
     held_out.score(NAME, held_out.write("new.npz", rows("new", 30, 3)), weighted=None)
     refused(held_out, r"may be anything from 0 to 0\.\d+, by 30 points and \d+ labels of the class", ESTIMATED)
+
+
+def advised(bench: Bench) -> str:
+    return " ".join(advice(report(bench.workspace(), NAME, calibration_id=None), command))
+
+
+@pytest.mark.parametrize("asked", [ASKED, ESTIMATED], ids=["declared", "estimated"])
+def test_a_report_says_that_traffic_has_left_them(held_out: Bench, asked: dict[str, Any]) -> None:
+    calibrated(held_out, certify=("predicted",))
+    held_out.score(NAME, held_out.write("new.npz", rows("new", 3000, 3, (0.6, 0.2, 0.2))), weighted=None)
+    calibrated(held_out, **asked)
+    assert "class shares" not in advised(held_out)
+    held_out.score(NAME, held_out.write("newer.npz", rows("newer", 3000, 4, (0.2, 0.2, 0.6))), weighted=None)
+    said = advised(held_out)
+    assert "does not have the class shares that the certificate is for, so that nothing is promised: of 6,000" in said
+    assert ("` estimates them again" in said) == (asked is ESTIMATED)
+
+
+def test_a_report_says_so_of_documents_of_several_points(bench: Bench) -> None:
+    make(bench)
+    bench.ingest(NAME, bench.write("held-out.npz", documents("held-out", 2000, 1)), "held-out")
+    calibrated(bench, **ASKED)
+    bench.score(NAME, bench.write("new.npz", documents("new", 3000, 3, (0.6, 0.2, 0.2))), weighted=None)
+    assert "class shares" not in advised(bench)
+    bench.score(NAME, bench.write("newer.npz", documents("newer", 6000, 4, (0.2, 0.2, 0.6))), weighted=None)
+    assert "does not have the class shares" in advised(bench)

@@ -3,19 +3,15 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
-import numpy as np
-
 from venn_admit.core.calibrators.certified.policies import Bounded, admit
 from venn_admit.core.calibrators.certified.shares.other_shares import under_shares
-from venn_admit.core.calibrators.snapshot_rows import join_points
-from venn_admit.core.calibrators.venn_abers.certified_cells import proposing_rows
-from venn_admit.core.split_names import Split
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.reports.what_if_settings import MOST_VALUES
+from venn_admit.methods.venn_abers.shares import evidence_of
 from venn_admit.report.what_if.shares import SharesTried
 from venn_admit.store.calibrations import calibrations, venn_abers
 from venn_admit.store.database.engine import consistent_view
-from venn_admit.store.exemplars import classifiers, exemplars
+from venn_admit.store.exemplars import classifiers
 from venn_admit.store.workspace import Workspace
 
 
@@ -51,18 +47,12 @@ def what_if_shares(workspace: Workspace, name: str, shares: Sequence[tuple[Decim
                 "point each"
             )
         calibrations.require_whole(connection, classifier, calibration)
-        parts = [calibrations.read_points(connection, calibration, split) for split in (Split.MC, Split.VP)]
-        keys = exemplars.keys(connection, np.concatenate([part.exemplar_ids for part in parts])).document_keys
-    points = join_points([part.points for part in parts])
-    taken = np.ones(len(keys), dtype=np.bool_)
-    if certificate.points < len(keys):
-        # Some of mc and vp proposed, by which the policy and its score were chosen.
-        taken = ~proposing_rows(keys, np.zeros(len(keys), dtype=np.bool_), seed=classifier.seed)
-    predicted, label = points.predicted[taken], points.label[taken]
+        evidence = evidence_of(connection, classifier, calibration, certificate)
+    points, label = evidence.points, evidence.label
     found = under_shares(
         label,
-        predicted,
-        admit(points.score[taken], predicted, policy),
+        points.predicted,
+        admit(points.score, points.predicted, policy),
         shares,
         class_count=classifier.class_count,
         level=float(1 - certificate.confidence),

@@ -21,6 +21,7 @@ from venn_admit.core.types import AdmitOutcome, SelectiveMethod
 from venn_admit.methods.describing import CalibrationToDescribe, Described, Judged, PointsToJudge, points_of_split
 from venn_admit.methods.method import PointsToDecide
 from venn_admit.methods.venn_abers.make import MadeByAbers
+from venn_admit.methods.venn_abers.shares import departure_of_traffic
 from venn_admit.methods.venn_abers.snapshot import AbersContext, AbersSnapshot, read_context
 from venn_admit.report.calibration.cells.part import CellsPart
 from venn_admit.report.evaluation.evaluated import settings_of_cells
@@ -50,6 +51,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
     )
     index = VennAbersIndex(points, right, class_count=class_count, q_bins=settings.q_bins)
     recent = _recent(connection, given, context, index)
+    certificate = venn_abers.certificate_of(connection, calibration.id)
     part = CellsPart(
         settings=settings,
         neighbour_count=neighbour_count,
@@ -68,8 +70,9 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
             class_count=class_count,
             match_edges=None if neighbour_count is None else default_match_bins(neighbour_count),
         ),
-        certificate=venn_abers.certificate_of(connection, calibration.id),
+        certificate=certificate,
         average=venn_abers.average_of(connection, calibration.id),
+        departure=departure_of_traffic(connection, classifier, calibration, certificate),
     )
     # Where the calibration admits is shown by its own bounds, as anybody can ask of the stored points.
     by_own = context.admitted(points, index.bounds(points).lower, groups)

@@ -6,6 +6,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.calibrators.average.policy import UnlabelledCells
+from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.shares.bounds import document_counts
 from venn_admit.core.calibrators.certified.shares.declared import SHARES_PART
 from venn_admit.core.calibrators.certified.shares.estimated import estimate_shares
@@ -18,11 +19,18 @@ from venn_admit.core.calibrators.certified.shares.mixes import (
 )
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.calibrators.settings import ScoreKind, VennAbersSettings
-from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
+from venn_admit.core.calibrators.snapshot_rows import join_points
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints
+from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, proposing_rows
 from venn_admit.core.documents import document_codes, documents_of
+from venn_admit.core.split_names import Split
 from venn_admit.core.splits import hash_keys
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.methods.venn_abers.split_points import not_certifiable, read_traffic
+from venn_admit.report.calibration.cells.certified import departure_text
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.exemplars import exemplars
 from venn_admit.store.exemplars.approximations import StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
 
@@ -57,8 +65,40 @@ def shares_of_traffic(
         return _estimated(classifier, mixes, SHARES_PART * float(1 - settings.confidence))
     found = departures(mixes, settings.declared_shares)
     if found:
-        raise not_certifiable(classifier, _departure_text(classifier, found[0], int(mixes.traffic.sum())))
+        raise not_certifiable(
+            classifier,
+            f"recent traffic of {classifier.name!r} does not have the declared class shares: "
+            f"{departure_text(found[0], classifier.class_names)}; declare the shares that traffic has, or widen "
+            "class_shares_within",
+        )
     return settings.declared_shares
+
+
+def evidence_of(
+    connection: Connection, classifier: Classifier, calibration: Calibration, certificate: Certificate
+) -> LabelledCells:
+    """Return the points of a snapshot that its certificate was tested on."""
+    parts = [calibrations.read_points(connection, calibration, split) for split in (Split.MC, Split.VP)]
+    keys = exemplars.keys(connection, np.concatenate([part.exemplar_ids for part in parts])).document_keys
+    points = join_points([part.points for part in parts])
+    cells = LabelledCells(CellPoints(points.predicted, points.match_count, points.score), points.label, keys)
+    if certificate.points >= len(keys):
+        return cells
+    # Some of mc and vp proposed, by which the policy and its score were chosen.
+    return cells.take(~proposing_rows(keys, np.zeros(len(keys), dtype=np.bool_), seed=classifier.seed))
+
+
+def departure_of_traffic(
+    connection: Connection, classifier: Classifier, calibration: Calibration, certificate: Certificate | None
+) -> Departure | None:
+    """Return how recent traffic has left the class shares that a certificate is for; None if it has not."""
+    if certificate is None or certificate.class_shares is None:
+        return None
+    evidence = evidence_of(connection, classifier, calibration, certificate)
+    recent = read_traffic(connection, classifier, None, ScoreKind.NETWORK, evidence.keys)
+    # Nothing is promised by what a report says, so these documents may say as well which stakes are good.
+    mixes = _mixes(classifier, evidence, evidence, recent, by_cell=True)
+    return next(iter(departures(mixes, certificate.class_shares)), None)
 
 
 def _mixes(
@@ -130,13 +170,3 @@ def _estimated(classifier: Classifier, mixes: Mixes, level: float) -> EstimatedS
             "from others, or declare class_shares",
         )
     return found
-
-
-def _departure_text(classifier: Classifier, of: Departure, documents: int) -> str:
-    (low, high), (least, most) = of.interval, of.allowed
-    return (
-        f"recent traffic of {classifier.name!r} does not have the declared class shares: of {documents:,} points, "
-        f"{of.seen:.3f} are predicted {classifier.class_names[of.predicted]!r} ({low:.3f} to {high:.3f}), and with "
-        f"these shares {least:.3f} to {most:.3f} would be; declare the shares that traffic has, or widen "
-        "class_shares_within"
-    )

@@ -27,7 +27,7 @@ def advice(report: CalibrationReport, render: Render) -> list[str]:
         return [_withheld(report, report.snapshot.id, render)]
     if report.state == "retired":
         return [f"This calibration is retired: `{render(report.step(Verb.REPORT))}` shows the one in use."]
-    findings = [*_errors(report, render), *_rejections(report, render), *_unlike(report)]
+    findings = [*_errors(report, render), *_rejections(report, render), *_unlike(report, render)]
     return [*_with_sample(findings, _label_sample(report, render)), *_upkeep(report, render)]
 
 
@@ -82,7 +82,8 @@ def _admitted_of_reference(report: CalibrationReport) -> str:
     return f"{by_default} and {plain} by {report.part.deciding.by}"
 
 
-def _unlike(report: CalibrationReport) -> Iterator[Finding]:
+def _unlike(report: CalibrationReport, render: Render) -> Iterator[Finding]:
+    yield from report.part.unlike(report, render)
     comparison = report.traffic.comparison if report.traffic else None
     if comparison is not None and comparison.is_unlike:
         differences = "; ".join(_differences(report, comparison))

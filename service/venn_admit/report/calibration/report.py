@@ -104,6 +104,9 @@ class MethodPart(Protocol):
     def rejections(self, report: "CalibrationReport", render: Render) -> Iterator[Finding]:
         """Yield why too little can be admitted, if so."""
 
+    def unlike(self, report: "CalibrationReport", render: Render) -> Iterator[Finding]:
+        """Yield how recent traffic has left what is promised, if the method knows."""
+
     def again(self, report: "CalibrationReport") -> Step:
         """Return the step that calibrates once more under the same settings."""
 

@@ -122,6 +122,9 @@ class BandsPart(BandsContents):
         elif self.weighted is not None and self.weighted.admitted < KEPT_WITH_WEIGHTS * self.weighted.plain:
             yield Finding(weights_text(self.weighted), needs_sample=False)
 
+    def unlike(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:  # noqa: ARG002 - bands are for no class shares
+        return iter(())
+
     def again(self, report: CalibrationReport) -> Step:
         return report.step(Verb.CALIBRATE, settings=self.settings, neighbour_count=self.neighbour_count)
 

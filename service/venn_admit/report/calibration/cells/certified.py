@@ -7,6 +7,7 @@ from typing import Any
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, GroupKind, Kind, kind_place
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, LaterChain, SetAside
 from venn_admit.core.calibrators.certified.document import to_document
+from venn_admit.core.calibrators.certified.mixes import Departure
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
@@ -116,6 +117,19 @@ def shares_text(declared: ClassShares | EstimatedShares) -> str:
         return f"with the class shares {shares}, as {of} have them, {alike}"
     within = f", each within {declared.within}" if declared.within else ""
     return f"with the class shares {listed_text(list(map(str, declared.shares)))}{within}, {alike}"
+
+
+def departure_text(of: Departure, class_names: Sequence[str]) -> str:
+    """Return how traffic has left the class shares that a certificate is for.
+
+    >>> departure_text(Departure(1, 600, 0.25, (0.2, 0.301), (0.4, 0.5)), ("a", "b"))
+    "of 600 points, 0.250 are predicted 'b' (0.200 to 0.301), and with these shares 0.400 to 0.500 would be"
+    """
+    (low, high), (least, most) = of.interval, of.allowed
+    return (
+        f"of {of.points:,} points, {of.seen:.3f} are predicted {class_names[of.predicted]!r} ({low:.3f} to "
+        f"{high:.3f}), and with these shares {least:.3f} to {most:.3f} would be"
+    )
 
 
 def outcome_text(certificate: Certificate, class_names: Sequence[str], *, has_average: bool = False) -> str:

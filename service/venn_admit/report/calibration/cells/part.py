@@ -18,6 +18,7 @@ from venn_admit.report.calibration.cells.certified import (
     certificate_payload,
     certificate_section,
     certified_text,
+    departure_text,
     lacking_texts,
     outcome_text,
     section_of_tests,
@@ -178,6 +179,18 @@ class CellsPart(CellsContents):
         for state in [state for state in self.states if state.lacking and state.points][:MOST_FINDINGS]:
             yield Finding(lacking_text(report, self, state), needs_sample=False)
 
+    def unlike(self, report: CalibrationReport, render: Render) -> Iterator[Finding]:
+        if self.departure is None:
+            return
+        remedy = "declare the shares that it has"
+        if self.settings.class_shares_estimated:
+            remedy = f"`{render(self._begin(report))}` estimates them again"
+        yield Finding(
+            "Recent traffic does not have the class shares that the certificate is for, so that nothing is promised: "
+            f"{departure_text(self.departure, report.class_names)}; {remedy}.",
+            needs_sample=False,
+        )
+
     def again(self, report: CalibrationReport) -> Step:
         return self._begin(report) if report.snapshot.chain_has_ended else report.step(Verb.RECALIBRATE)
 
@@ -201,7 +214,7 @@ class CellsPart(CellsContents):
         return report.step(Verb.CALIBRATE, settings=asked, neighbour_count=self.neighbour_count)
 
     def _begin(self, report: CalibrationReport) -> Step:
-        """The step that begins the next chain."""
+        """The step that calibrates under the settings as they were asked for."""
         return report.step(Verb.CALIBRATE, settings=self.settings, neighbour_count=self.neighbour_count)
 
     def payload(self, report: CalibrationReport) -> dict[str, Any]:

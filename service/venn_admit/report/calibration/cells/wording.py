@@ -7,6 +7,7 @@ from math import inf, isfinite
 
 from venn_admit.core.calibrators.average.policy import AveragePolicy
 from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.certified.mixes import Departure
 from venn_admit.core.calibrators.certified.policies import Bounded
 from venn_admit.core.calibrators.settings import AUTO, MethodSettings, ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
@@ -41,7 +42,8 @@ class CellsContents:
     neighbour_count: K; None if the classifier has logits only. score: the one that the snapshot has. network_share,
     reliability_share: as `chosen_by_text` takes them. steps: of all cells. mc: its points. states: of every cell, by
     bin of q, then by predicted class. parts: of mc and of recent traffic. certificate: None if none was asked for.
-    average: the policy of the average promise; None if another was asked for.
+    average: the policy of the average promise; None if another was asked for. departure: how recent traffic has left
+    the class shares that the certificate is for; None if it has not.
     If there is a policy, the thresholds of the states are those of it.
     """
 
@@ -56,6 +58,7 @@ class CellsContents:
     parts: tuple[TrafficPart, ...]
     certificate: Certificate | None
     average: AveragePolicy | None
+    departure: Departure | None = None
 
     @property
     def asked(self) -> str:

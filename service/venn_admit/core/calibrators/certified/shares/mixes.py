@@ -1,11 +1,11 @@
-"""As what traffic and points of each class are predicted, and traffic that no declared class shares explain."""
+"""As what traffic and points of each class are predicted, and traffic that class shares within a box do not explain."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from venn_admit.core.calibrators.certified.shares.bounds import counted_as, intervals, largest_ratios
-from venn_admit.core.calibrators.class_shares import ClassShares
+from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.core.types import FloatArray, IntArray
 
 DEPARTURE_LEVEL = 0.01
@@ -81,22 +81,24 @@ class DocumentMixes(Mixes):
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A predicted class that traffic has in another share than the declared class shares allow.
+    """A predicted class that traffic has in another share than the class shares within a box allow.
 
     Attributes:
+        points: Those of traffic.
         seen: Its share of traffic.
         interval: What its share may be by this traffic.
-        allowed: What its share may be under the declared class shares.
+        allowed: What its share may be under the class shares.
     """
 
     predicted: int
+    points: int
     seen: float
     interval: tuple[float, float]
     allowed: tuple[float, float]
 
 
-def departures(mixes: Mixes, declared: ClassShares) -> list[Departure]:
-    """Return the predicted classes whose share of traffic no declared class shares explain.
+def departures(mixes: Mixes, shares: ClassShares | EstimatedShares) -> list[Departure]:
+    """Return the predicted classes whose share of traffic no class shares within the box explain.
 
     If points of each class are like those of the calibration data, the class shares lie in their box and the intervals
     of the mixes have their level, there is one with probability `DEPARTURE_LEVEL` at most.
@@ -106,11 +108,15 @@ def departures(mixes: Mixes, declared: ClassShares) -> list[Departure]:
         return []
     level = DEPARTURE_LEVEL / (2 * class_count * (1 + class_count))
     (low, high), (each_low, each_high) = mixes.intervals(level)
-    box = np.array(declared.least), np.array(declared.most)
+    box = np.array(shares.least), np.array(shares.most)
     least, most = -largest_mean(-each_low, *box), largest_mean(each_high, *box)
     return [
         Departure(
-            of, int(mixes.traffic[of]) / total, (float(low[of]), float(high[of])), (float(least[of]), float(most[of]))
+            predicted=of,
+            points=total,
+            seen=int(mixes.traffic[of]) / total,
+            interval=(float(low[of]), float(high[of])),
+            allowed=(float(least[of]), float(most[of])),
         )
         for of in np.flatnonzero((low > most) | (high < least)).tolist()
     ]
