@@ -199,7 +199,7 @@ def test_labels_of_drawn_points_seldom_certify_what_falls_short(size: int) -> No
     """
     law = Law(np.array([BELOW, GRADED]), 6_000 // size, size=size, largest=size, dependence=0.5)
     chain, short, passed = replace(law.chain(1), at_start=0), law.short, 0
-    draws = Draws(EPS)
+    draws = Draws.as_sharp_as(FIXED, EPS)
     for stream in draws:
         rng = np.random.default_rng(stream)
         points, state = law.draw(rng), initial_state(chain)
