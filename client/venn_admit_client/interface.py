@@ -337,7 +337,7 @@ class ClassifierInterface(ABC):
         """Recalibrate under every setting that is not retired, if labels or data have arrived since.
 
         Returns:
-            The numbers of the new calibrations.
+            The numbers of the new calibrations; two of a setting if a newer chain waits beside the one in use.
 
         Raises:
             NotReadyError: A setting cannot be recalibrated; the message says why.

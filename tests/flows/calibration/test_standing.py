@@ -653,8 +653,11 @@ def test_a_correction_reaches_the_chain_in_use_while_the_next_one_waits(begun: B
     before = in_use(begun)
     assert calibrated(begun, **STANDING).withheld is not None
     give(begun, 0, 0, **{f"row{row}": (LABELS[f"new-{row}"] + 1) % CLASSES for row in range(600)})
-    advance(begun, keep=1)
+    made = advance(begun, keep=1)
     assert chain_in_use(begun) == 1
+    # Both are told of, that of the chain in use first.
+    newest = begun.value("SELECT calibration_id FROM certificate WHERE chain_id > 1 ORDER BY 1 DESC LIMIT 1")
+    assert made == [begun.value("SELECT calibration_id FROM calibration_in_use_v1"), newest]
     assert sum(of.admitted for of in in_use(begun).classes) < sum(of.admitted for of in before.classes)
     # The one that waits goes on from its newest snapshot, which is kept for it.
     give(begun, 600, 800)

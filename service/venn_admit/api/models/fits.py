@@ -115,6 +115,6 @@ class RecalibrationAnswer(Model):
 
 
 class Recalibrations(Model):
-    """The recalibrations that were due."""
+    """The recalibrations that were due; two of a setting if a newer chain waits beside that in use, which is first."""
 
     recalibrations: list[RecalibrationAnswer]

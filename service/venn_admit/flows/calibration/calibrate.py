@@ -57,7 +57,8 @@ class Calibrated:
 
     made: by its method, or how far a chain was advanced, which may be the snapshot before if nothing was new. left_out:
     points of mc and vp that wait for the next snapshot, because they arrived while approximations were computed.
-    far_less: that it admits far less than the one in use before. is_stored: False in a dry run.
+    far_less: that it admits far less than the one in use before. is_stored: False in a dry run. of_current: that of the
+    chain in use, advanced before the newer one that this is of, which waits.
     """
 
     classifier: Classifier
@@ -71,6 +72,7 @@ class Calibrated:
     left_out: int
     far_less: FarLess | None = None
     is_stored: bool = True
+    of_current: "Calibrated | None" = None
 
     @property
     def withheld(self) -> FarLess | None:
@@ -321,8 +323,9 @@ def take_snapshot(
     in `advance_standing`; otherwise the chain in use is advanced first, if a newer one waits. dry_run, on_stored: as in
     `calibrate`. Raises NotReadyError if data are missing.
     """
+    advanced = None
     if calibrator_id is not None and not of_current and settings.standing and chains.waits(guard, calibrator_id):
-        take_snapshot(
+        advanced = take_snapshot(
             workspace,
             guard,
             classifier,
@@ -375,6 +378,8 @@ def take_snapshot(
     # Each statement of the first transaction sees all that is committed, later requests and decisions included.
     if requested_at is not None and not of_current:
         recalibrations.serve(guard, calibrated.calibrator_id, requested_at, whole=not calibrated.left_out)
+    if advanced is not None and chains.waits(guard, calibrated.calibrator_id):
+        calibrated = replace(calibrated, of_current=advanced)
     if calibrated.withheld is not None:
         calibrations.delete_withheld(guard, calibrated.calibrator_id, before=calibrated.calibration_id)
     point_changes.forget_seen(guard, classifier)

@@ -1,7 +1,7 @@
 """Recalibration by requests: labels and data that arrive accumulate, and each calibrator is kept current."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from operator import itemgetter
 from typing import Any
@@ -55,6 +55,12 @@ class RecalibrationStep:
     calibrated: Calibrated | None = None
     error: str | None = None
 
+    @property
+    def by_chain(self) -> list["RecalibrationStep"]:
+        """The step, and before it that of the chain in use, if it advanced a newer one that waits."""
+        of_current = None if self.calibrated is None else self.calibrated.of_current
+        return [self] if of_current is None else [replace(self, calibrated=of_current), self]
+
 
 def recalibrate_due(
     workspace: Workspace, app: Celery, *, quiet_seconds: float, wait_seconds: float
@@ -88,7 +94,8 @@ def recalibrate_due(
             continue
         if step is None or step.outcome == RecalibrationOutcome.RUNNING:
             continue
-        _log(request_log, step)
+        for one in step.by_chain:
+            _log(request_log, one)
         steps.append(step)
     take_in_waiting(workspace.engine)
     return steps
@@ -154,9 +161,10 @@ def recalibrate(
         name: A classifier's name; None: all.
 
     Returns:
-        The requests with their last steps; None if another process made the snapshot.
+        The requests with their last steps, twice if a newer chain waits beside the one in use; None if another process
+        made the snapshot.
     """
-    served = []
+    served: list[tuple[RecalibrationRequest, RecalibrationStep | None]] = []
     for request in retry_and_list(workspace.engine, name):
         shell.show(f"Recalibrating {request.classifier.name}")
         step = _step(workspace, request, by)
@@ -164,7 +172,7 @@ def recalibrate(
             if step.job_id is not None:
                 shell.run_job(step.job_id, f"Approximating {request.classifier.name}")
             step = _step(workspace, request, by)
-        served.append((request, step))
+        served += [(request, one) for one in ([None] if step is None else step.by_chain)]
     return served
 
 
