@@ -99,6 +99,7 @@ def switch_json(done: "Switch") -> dict[str, Any]:
         "after": listed_json(done.after),
         "changes": done.changes,
         "is_made": done.is_made,
+        "never_admitted": list(done.never_admitted),
     }
 
 

@@ -204,7 +204,7 @@ class TestGenerations:
 
     def test_a_dry_run_changes_nothing(self, two: Service) -> None:
         told = to(two, 2, dry_run=True)
-        assert (told["changes"], told["is_made"]) == (True, False)
+        assert (told["changes"], told["is_made"], told["never_admitted"]) == (True, False, [])
         assert two.get(OWN).json()["generation"] == 1
 
     def test_one_that_is_not_ready(self, service: Service) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import venn_admit
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, NAME
@@ -111,7 +112,9 @@ def test_recalibrating_says_what_takes_the_place_of_a_certificate(own_calibrated
     assert "vp; the average promise takes the place of a certificate." in again
 
 
-def test_a_switch_names_the_classes_that_the_generation_never_admits(own_calibrated: Program, files: Path) -> None:
+def test_a_switch_names_the_classes_that_the_generation_never_admits(
+    own_calibrated: Program, files: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     other = f"{NAME}@2"
     for step in (
         ("generation", "create", NAME),
@@ -123,6 +126,12 @@ def test_a_switch_names_the_classes_that_the_generation_never_admits(own_calibra
         assert own_calibrated(*step).code == 0
     never = f"Generation 2 never admits what is predicted as {CLASS_NAMES[1]}."
     assert never in words(own_calibrated("generation", "switch", other, "--dry-run").stdout)
+    told = own_calibrated("generation", "switch", other, "--dry-run", "--json").result
+    assert told["never_admitted"] == [CLASS_NAMES[1]]
+    with venn_admit.connect(own_calibrated.url) as direct:
+        assert direct.switch(other).generation == 2
+        assert never in caplog.text
+        direct.switch(f"{NAME}@1")
     assert own_calibrated("calibrate", other, "--alpha", "0.1", "--certify", "predicted").code == 0
     assert "never admits" not in words(own_calibrated("generation", "switch", other).stdout)
 

@@ -12,6 +12,8 @@ from venn_admit.interface.advice import advising
 from venn_admit.interface.arguments import checked, checking_arguments
 from venn_admit.interface.cascade import Cascade
 from venn_admit.interface.classifier import Classifier
+from venn_admit.interface.shell import log
+from venn_admit.report.wording import never_admitted_text
 from venn_admit.runtime.settings import read_settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.audit import Origin
@@ -119,6 +121,8 @@ class Connection(ConnectionInterface):
     @advising()
     def switch(self, generation: str) -> Classifier:
         done = generations.switch(self._runtime.engine, generation, by=Origin.PYTHON)
+        if done.never_admitted:
+            log.warning(never_admitted_text(done.after.classifier.generation, done.never_admitted))
         return Classifier(self._runtime, done.after.classifier)
 
     @advising()

@@ -52,6 +52,15 @@ def listed_text(texts: Sequence[str]) -> str:
     return ", ".join(texts[:MOST_LISTED]) + (f" and {counted(others, 'other')}" if others > 0 else "")
 
 
+def never_admitted_text(generation: int, class_names: Sequence[str]) -> str:
+    """Return that a generation admits nothing of some predicted classes.
+
+    >>> never_admitted_text(2, ["red"])
+    'Generation 2 never admits what is predicted as red.'
+    """
+    return f"Generation {generation} never admits what is predicted as {listed_text(class_names)}."
+
+
 def class_text(of: PromisedClass, class_names: Sequence[str]) -> str:
     """Return what a class or group is called, such as "predicted negative" or "region north"."""
     parts = []

@@ -257,6 +257,9 @@ class SwitchAnswer(Model):
     after: ListedClassifierAnswer
     changes: bool = Field(description="Whether they are not the same.", examples=[True])
     is_made: bool = Field(description="Whether it was done, rather than only looked at.", examples=[True])
+    never_admitted: list[str] = Field(
+        description="The predicted classes of which nothing is admitted under the other generation.", examples=[[]]
+    )
 
 
 class StatedExtractor(Given):

@@ -35,6 +35,15 @@ class Switch:
         """Whether the name stands for another generation than before."""
         return self.before.classifier.id != self.after.classifier.id
 
+    @property
+    def never_admitted(self) -> tuple[str, ...]:
+        """The predicted classes of which nothing is admitted from now on."""
+        in_use = self.after.in_use
+        if in_use is None:
+            return ()
+        classes = zip(self.after.classifier.class_names, in_use.thresholds, strict=True)
+        return tuple(name for name, least in classes if least is None)
+
 
 def create_generation(
     engine: Engine,

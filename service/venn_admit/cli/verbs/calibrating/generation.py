@@ -79,7 +79,7 @@ def extractor(
 
 
 def _switched(done: "Switch") -> list[str]:
-    from venn_admit.report.wording import listed_text
+    from venn_admit.report.wording import never_admitted_text
 
     name, number = done.after.classifier.shared_name, done.after.classifier.generation
     if not done.changes:
@@ -89,14 +89,10 @@ def _switched(done: "Switch") -> list[str]:
         f"{name} {verb} for generation {number} ({_described(done.after)}) instead of "
         f"{done.before.classifier.generation} ({_described(done.before)}), which is {done.before.classifier.address}."
     ]
+    if done.never_admitted:
+        said.append(never_admitted_text(number, done.never_admitted))
     in_use = done.after.in_use
-    if in_use is None:
-        return said
-    classes = zip(done.after.classifier.class_names, in_use.thresholds, strict=True)
-    never = [class_name for class_name, least in classes if least is None]
-    if never:
-        said.append(f"Generation {number} never admits what is predicted as {listed_text(never)}.")
-    if in_use.due_for is not None:
+    if in_use is not None and in_use.due_for is not None:
         said.append(f"A recalibration of {done.after.classifier.address} is due for {in_use.due_for}.")
     return said
 
