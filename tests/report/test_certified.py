@@ -127,13 +127,18 @@ def test_groups_and_the_shifts_that_a_certificate_survives() -> None:
     regions = {"region": ({"east": 0.5, "north": 0.4, "west": 0.1}, {"west": 0.3})}
     knn, evidence = (with_groups(rng, graded_points(rng, 3000, sharpness=20.0), regions) for _ in range(2))
     kinds = ("true", "predicted*group:region")
-    said = text(certify(knn, evidence, class_count=2, alpha=Decimal("0.1"), kinds=kinds))
+    found = certify(knn, evidence, class_count=2, alpha=Decimal("0.1"), kinds=kinds)
+    said = text(found)
     assert "is right in every predicted and every true class, and in every predicted class of every region." in said
     assert "Each group has a threshold of its own" in said
     assert "predicted class 0, region east" in said
     assert "predicted class 1, region west" in said
     assert "The promise for true classes holds whatever the shares of the classes become" in said
-    assert "The promise for predicted classes of each region holds whatever the mix of these groups becomes" in said
+    of_groups = "The promise for predicted classes of each region holds whatever the mix of these groups becomes"
+    assert of_groups in said
+    in_shares = text(replace(found, class_shares=ClassShares((Decimal("0.7"), Decimal("0.3")))))
+    assert "The promise for true classes holds whatever" in in_shares
+    assert of_groups not in in_shares
     assert "whatever" not in text(certificate(1500, kinds=BOTH[:1]))
     alone = certify(knn, evidence, class_count=2, alpha=Decimal("0.1"), kinds=("group:region",))
     assert all(chain in text(alone) for chain in ("1 region east", "2 region north"))

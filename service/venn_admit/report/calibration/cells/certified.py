@@ -1,10 +1,10 @@
 """What is shown of a certificate: the outcome class by class, and the policies that were tested."""
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, GroupKind, Kind, kind_place
+from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, GroupKind, kind_place
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, LaterChain, SetAside
 from venn_admit.core.calibrators.certified.document import to_document
 from venn_admit.core.calibrators.certified.mixes import Departure
@@ -318,14 +318,17 @@ def _needed(certificate: Certificate, result: ClassResult) -> tuple[str, str]:
     return count_text(result.documents_needed), count_text(certificate.points_in(result.documents_needed))
 
 
-def surviving_text(kinds: Collection[Kind]) -> Iterator[str]:
-    """Yield a sentence on each shift that a certificate for some kinds survives."""
-    if ClassKind.TRUE in kinds:
+def surviving_text(certificate: Certificate) -> Iterator[str]:
+    """Yield a sentence on each shift that a certificate survives.
+
+    One for class shares of traffic is for groups as they are there, which the calibration data do not show.
+    """
+    if ClassKind.TRUE in certificate.kinds:
         yield (
             "The promise for true classes holds whatever the shares of the classes become, as long as the inputs of "
             "each class stay as they are."
         )
-    for kind in kinds:
+    for kind in certificate.kinds if certificate.class_shares is None else ():
         if isinstance(kind, GroupKind) and kind.by_predicted:
             yield (
                 f"The promise for predicted classes of each {kind.attribute} holds whatever the mix of these groups "
@@ -335,7 +338,7 @@ def surviving_text(kinds: Collection[Kind]) -> Iterator[str]:
 
 def _notes(certificate: Certificate, results: Sequence[ClassResult]) -> Iterator[str]:
     if certificate.policy is not None:
-        yield from surviving_text(certificate.kinds)
+        yield from surviving_text(certificate)
     yield f"admitted: of all points of {evidence_text(certificate)}; right: of these."
     if certificate.test is DocumentTest.ASYMPTOTIC:
         yield "The asymptotic test of documents of several points is valid only if there are very many of them."
