@@ -271,18 +271,22 @@ wanted AS (
         request.require_full_match
     FROM request
     CROSS JOIN
-        LATERAL generate_series(
-            0,
-            request.row_count - 1,
-            ceil(request.row_count::numeric / (:row_limit - request.rows_after))::integer
-        ) AS sampled (row_number)
+        LATERAL (
+            SELECT ceil(request.row_count::numeric / (:row_limit - request.rows_after))::integer AS row_count
+        ) AS stretch
+    CROSS JOIN LATERAL generate_series(0, request.row_count - 1, stretch.row_count) AS sampled (row_number)
     CROSS JOIN
         LATERAL (
             SELECT row_of_job.exemplar_id
             FROM job_row AS row_of_job
             WHERE
                 row_of_job.job_id = request.id
-                AND row_of_job.row_number = sampled.row_number
+                -- Any row of the stretch: what comes first may always be of one kind, as the first point of documents.
+                AND row_of_job.row_number = least(
+                    sampled.row_number
+                    + ('x' || left(md5(sampled.row_number::text), 12))::bit(48)::bigint % stretch.row_count,
+                    request.row_count - 1
+                )
             -- There is one row. The limit keeps this from becoming a join that reads every row of a large request.
             ORDER BY row_of_job.row_number
             LIMIT 1
