@@ -16,9 +16,6 @@ from venn_admit.flows.decisions.replay import replay_newest
 from venn_admit.flows.decisions.score_one import PointScorer
 from venn_admit.flows.reports.report import report
 from venn_admit.report.calibration.advice import advice
-from venn_admit.store.database.engine import connect
-from venn_admit.store.decisions import reports
-from venn_admit.store.exemplars import classifiers
 
 DECLARED = ClassShares((Decimal("0.6"), Decimal("0.2"), Decimal("0.2")), Decimal("0.05"))
 ASKED: dict[str, Any] = {
@@ -182,18 +179,3 @@ def test_a_report_says_so_of_documents_of_several_points(bench: Bench) -> None:
     assert "class shares" not in advised(bench)
     bench.score(NAME, bench.write("newer.npz", documents("newer", 6000, 4, (0.2, 0.2, 0.6))), weighted=None)
     assert "does not have the class shares" in advised(bench)
-
-
-def test_traffic_that_comes_in_a_pattern_is_sampled_in_all_places(
-    held_out: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every third row would be of one class, if the classes take turns, as they may in documents of three points."""
-    calibrated(held_out, certify=("predicted",))
-    found = rows("new", 1200, 3)
-    turns = np.argsort(found["y"], kind="stable")[:1200].reshape(CLASSES, -1).T.ravel()
-    held_out.score(NAME, held_out.write("new.npz", {name: of[turns] for name, of in found.items()}), weighted=None)
-    monkeypatch.setattr(reports, "RECENT", 400)
-    with connect(held_out.engine) as connection:
-        recent = reports.recent_points(connection, classifiers.by_name(connection, NAME), None, None)
-    assert len(recent.predicted) == 400
-    assert np.bincount(recent.predicted, minlength=CLASSES).min() > 100

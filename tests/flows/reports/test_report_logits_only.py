@@ -25,6 +25,7 @@ from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.calibration.report import CalibrationReport
 from venn_admit.report.calibration.sections import TextTable
 from venn_admit.report.calibration.wording import advice_text, sections, settings_text
+from venn_admit.store.decisions import reports
 
 COUNT = 400
 
@@ -188,6 +189,27 @@ def test_decisions_of_earlier_calibrations_stay_comparable(logits: Bench) -> Non
     assert traffic is not None
     assert traffic.comparison is not None
     assert (traffic.decided_by, traffic.comparison.points) == ({1: COUNT, 2: 50}, COUNT + 50)
+
+
+def test_rows_of_a_large_file_are_sampled_in_all_places(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every third row is one of the surest, as the first point of documents may be, and all of those are admitted."""
+    prepared(bench)
+    rows = unlabelled("new", 3 * COUNT, seed=2)
+    surest_first = np.argsort(np.partition(rows["f"], -2)[:, -2] - rows["f"].max(axis=1), kind="stable")
+    order = surest_first.reshape(3, -1).T.ravel()
+    bench.score(NAME, bench.write("new.npz", {name: of[order] for name, of in rows.items()}), weighted=None)
+    everything = report(bench).days[-1]
+    share = everything.admitted / everything.decided
+    assert share < 0.9
+    monkeypatch.setattr(reports, "SAMPLED", COUNT)
+    monkeypatch.setattr(reports, "RECENT", COUNT)
+    sampled = report(bench)
+    day, traffic = sampled.days[-1], sampled.traffic
+    assert traffic is not None
+    assert (day.decided, traffic.points) == (COUNT, COUNT)
+    assert day.admitted / COUNT == pytest.approx(share, abs=0.08)
+    admitted = sum(outcome.admitted for outcome in traffic.outcomes)
+    assert admitted / COUNT == pytest.approx(share, abs=0.08)
 
 
 def test_a_shift_is_advised_upon(bench: Bench) -> None:

@@ -405,7 +405,8 @@ WITH request AS (
 placed AS (
     SELECT
         request.*,
-        -- The rows of a day are numbered through its requests, and every n-th of them is taken.
+        -- The rows of a day are numbered through its requests, and one in every n of them is taken: any of these, since
+        -- what comes first may always be of one kind, as the first point of documents.
         sum(request.row_count) OVER (PARTITION BY request.day ORDER BY request.id) - request.row_count AS rows_before,
         ceil(sum(request.row_count) OVER (PARTITION BY request.day)::numeric / :sampled)::bigint AS every
     FROM request
@@ -428,7 +429,11 @@ looked_up AS MATERIALIZED (
                     FROM job_row
                     WHERE
                         job_row.job_id = placed.id
-                        AND job_row.row_number = taken.row_number
+                        AND job_row.row_number = least(
+                            taken.row_number
+                            + ('x' || left(md5(taken.row_number::text), 12))::bit(48)::bigint % placed.every,
+                            placed.row_count - 1
+                        )
                 )
                 AND decision.weighted = placed.weighted
                 AND decision.require_full_match = placed.require_full_match
