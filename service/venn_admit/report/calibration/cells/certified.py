@@ -7,8 +7,8 @@ from typing import Any
 from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, GroupKind, kind_place
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, LaterChain, SetAside
 from venn_admit.core.calibrators.certified.document import to_document
-from venn_admit.core.calibrators.certified.mixes import Departure
 from venn_admit.core.calibrators.certified.policies import Bounded
+from venn_admit.core.calibrators.certified.shares.mixes import Departure
 from venn_admit.core.calibrators.certified.strongest import LEAST_PART
 from venn_admit.core.calibrators.class_shares import ClassShares, EstimatedShares
 from venn_admit.report.calibration.sections import Section, TextTable, ratio_text

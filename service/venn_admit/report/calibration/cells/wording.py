@@ -7,8 +7,8 @@ from math import inf, isfinite
 
 from venn_admit.core.calibrators.average.policy import AveragePolicy
 from venn_admit.core.calibrators.certified.certificate import Certificate
-from venn_admit.core.calibrators.certified.mixes import Departure
 from venn_admit.core.calibrators.certified.policies import Bounded
+from venn_admit.core.calibrators.certified.shares.mixes import Departure
 from venn_admit.core.calibrators.settings import AUTO, MethodSettings, ScoreKind, VennAbersSettings
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.steps import Steps
