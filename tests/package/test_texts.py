@@ -209,6 +209,7 @@ def test_a_cascade() -> None:
         joint_confidence=Decimal("0.95"),
         cost=44.33,
         cost_of_last=100.0,
+        withheld=None,
     )
     assert str(certified).splitlines() == [
         "Cascade reviews: certificate 3, certified for predicted classes with confidence 0.95, alpha 0.1",

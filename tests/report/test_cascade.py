@@ -30,6 +30,7 @@ def cascade(*, is_certified: bool, documents: int = 900, labels_needed: int | No
         joint_confidence=Decimal("0.95"),
         cost=6.1,
         cost_of_last=100.0,
+        withheld=None,
     )
 
 

@@ -62,6 +62,29 @@ class CascadeStage:
 
 
 @record
+class WithheldCascade:
+    """A certificate of a cascade that came after the one in use, and serves nothing, or far less.
+
+    Attributes:
+        number: Its number.
+        certified_at: When it looked at the labels.
+        is_certified: Whether a policy passed.
+        points: The points of evidence.
+        served: How many of them the classifiers would serve.
+        promised: What it promises something, class by class; without a policy, the one that came closest.
+        labels_needed: The labels of evidence with which it is likely to pass, if it did not; None if none would do.
+    """
+
+    number: int = member(4, "certificate")
+    certified_at: datetime = member("2026-03-02T09:30:00+00:00")
+    is_certified: bool = member(False)
+    points: int = member(950)
+    served: int = member(0)
+    promised: tuple[CascadeClass, ...] = member(...)
+    labels_needed: int | None = member(2400)
+
+
+@record
 class CascadeReport(Told):
     """How a cascade stands. Counts are those of the evidence of its newest certificate; None before there is one.
 
@@ -84,6 +107,7 @@ class CascadeReport(Told):
         joint_confidence: That all of these hold together, at least.
         cost: What a point costs on average.
         cost_of_last: What it costs if the last stage answers everything.
+        withheld: The newest certificate that came later and is not in use; None if there is none.
     """
 
     cascade: str = member("reviews")
@@ -104,6 +128,7 @@ class CascadeReport(Told):
     joint_confidence: Decimal | None = member("0.95")
     cost: float | None = member(6.1)
     cost_of_last: float = member(100.0)
+    withheld: WithheldCascade | None = member(None)
 
     def __str__(self) -> str:
         return "\n".join(_cascade_lines(self))

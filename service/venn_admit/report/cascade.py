@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from venn_admit.report.evaluation.wording import interval_text
 from venn_admit.report.wording import listed_text, share_text
-from venn_admit_client.records.cascades import CascadeClass, CascadeReport, cost_text
+from venn_admit_client.records.cascades import CascadeClass, CascadeReport, WithheldCascade, cost_text
 from venn_admit_client.records.certificates import labels_needed_text
 
 CASCADE_COLUMNS = ("cascade", "stages", "certificate", "served", "cost a point", "last stage alone")
@@ -92,10 +92,21 @@ def promise_sentence(found: CascadeReport) -> list[str]:
             f"{found.looks} certificates of this cascade looked at labels; that all of them hold has confidence "
             f"{found.joint_confidence:f} at least."
         )
+    if found.withheld is not None:
+        lines.append(_withheld_text(found.withheld, (found.served or 0) / (found.points or 1)))
     return lines
 
 
-def _needed_text(found: CascadeReport) -> str:
+def _withheld_text(found: WithheldCascade, in_use: float) -> str:
+    """Why a later certificate is not in use; in_use: the share of its points that the one in use serves."""
+    said = f"Certificate {found.number} came later and is not in use, because"
+    if not found.is_certified:
+        return f"{said} nothing is certified by it. {_needed_text(found)}"
+    share = share_text(found.served / found.points)
+    return f"{said} it serves {share} of its points and the one in use {share_text(in_use)}."
+
+
+def _needed_text(found: CascadeReport | WithheldCascade) -> str:
     """What it would take, as a sentence, and which classes are the reason."""
     if found.labels_needed is None:
         hopeless = [one for one in found.promised if one.labels_needed is None]

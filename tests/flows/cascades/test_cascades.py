@@ -357,9 +357,26 @@ def test_what_nobody_asked_for_is_withheld_if_it_serves_far_less(bench: Bench) -
     bench.run(submitted.job_id)
     assert certificates(bench) == [(False, True), (True, False)]
     found = manage.show(bench.engine, "reviews")
-    assert replace(found, looks=1, joint_confidence=before.joint_confidence) == before
+    assert replace(found, looks=1, joint_confidence=before.joint_confidence, withheld=None) == before
     assert found.looks == 2
-    assert not certify(bench, "reviews", alpha="0.001").is_certified, "what is asked for is in use"
+    assert found.withheld is not None
+    assert (found.withheld.is_certified, found.withheld.served) == (False, 0)
+
+
+def test_what_certifies_nothing_does_not_replace_what_serves(bench: Bench) -> None:
+    """Although somebody asked for it, who is told what it would take."""
+    before = manage.show(bench.engine, "reviews")
+    found = certify(bench, "reviews", alpha="0.001")
+    assert certificates(bench) == [(False, True), (True, False)]
+    assert (found.number, found.is_certified, found.served) == (before.number, True, before.served)
+    assert found.withheld is not None
+    said = promise_sentence(found)[-1]
+    assert said.startswith(
+        f"Certificate {found.withheld.number} came later and is not in use, because nothing is certified by it. "
+    )
+    assert ("No number of labels would do" in said) is (found.withheld.labels_needed is None)
+    less = certify(bench, "reviews", confidence="0.99")
+    assert (less.is_certified, less.withheld) == (True, None), "it is asked for, and certifies something"
 
 
 def test_the_view_says_what_the_report_says(bench: Bench) -> None:
@@ -426,18 +443,20 @@ def test_nothing_is_served_before_there_is_a_certificate(bench: Bench, data: Rev
 
 
 def test_without_a_policy_every_point_is_left(bench: Bench, data: Reviews) -> None:
-    report = certify(bench, "reviews", alpha="0.001")
+    manage.create(bench.engine, "strict", STAGES)
+    report = certify(bench, "strict", alpha="0.001")
     assert not report.is_certified
     assert report.served == 0
     assert report.cost == pytest.approx(321.0)
     jobs = [scores(bench, name, data.scored[name]) for name in ("small", "large")]
-    found = served(bench.engine, "reviews", jobs)
+    found = served(bench.engine, "strict", jobs)
     assert set(found.served) == {None}
     assert set(found.stage) == {3}
 
 
 def test_true_classes_say_which_labels_they_would_take(bench: Bench) -> None:
-    report = certify(bench, "reviews", certify="predicted,true")
+    manage.create(bench.engine, "both", STAGES)
+    report = certify(bench, "both", certify="predicted,true")
     assert not report.is_certified
     needed = [one.labels_needed for one in report.promised]
     assert report.labels_needed == max(one for one in needed if one is not None)

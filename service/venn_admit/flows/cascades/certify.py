@@ -139,19 +139,13 @@ class ComputedCertificate:
     stages: Sequence[CertifiedStage]
 
     def apply(self, connection: Connection) -> None:
-        """Store it; it is withheld if nobody asked for it and it serves far less than the one before."""
+        """Store it; it is withheld if it serves nothing where the one before does, or far less and nobody asked."""
         cascade = cascades.by_name(connection, self.request.cascade)
         before = cascades.certificates(connection, [cascade]).get(cascade.id)
-        cascades.add_calibration(
-            connection,
-            cascade,
-            self.certificate,
-            self.stages,
-            is_withheld=self.request.is_scheduled and before is not None and self._is_far_less(before.certificate),
-        )
-
-    def _is_far_less(self, before: Certificate) -> bool:
-        return Strength(0, self.certificate.share or 0.0, before.share or 0.0).is_far_less
+        in_use = None if before is None else before.certificate.share
+        strength = Strength(0, self.certificate.share or 0.0, in_use or 0.0)
+        is_withheld = strength.is_far_less if self.request.is_scheduled else strength.is_nothing
+        cascades.add_calibration(connection, cascade, self.certificate, self.stages, is_withheld=is_withheld)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

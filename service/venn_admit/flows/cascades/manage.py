@@ -12,10 +12,10 @@ from venn_admit.core.evaluation.tallies import share_interval
 from venn_admit.errors import ConflictError, InvalidInputError
 from venn_admit.flows.data.create import check_part_of_paths
 from venn_admit.store.cascades import cascades
-from venn_admit.store.cascades.cascades import Cascade, CascadeCalibration, StoredStage
+from venn_admit.store.cascades.cascades import Cascade, CascadeCalibration, StoredStage, WithheldCertificate
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.exemplars import classifiers
-from venn_admit_client.records.cascades import CascadeClass, CascadeReport, CascadeStage
+from venn_admit_client.records.cascades import CascadeClass, CascadeReport, CascadeStage, WithheldCascade
 
 MOST_STAGES = 20
 SHOWN_CERTIFICATES = 10
@@ -133,15 +133,13 @@ def _report(cascade: Cascade, calibration: CascadeCalibration | None) -> Cascade
             joint_confidence=None,
             cost=None,
             cost_of_last=cascade.stages[-1].cost,
+            withheld=None,
         )
     certificate, single_points = calibration.certificate, calibration.certificate.single_points
     served = sum(sum(stage.certified.served) for stage in cascade.stages if stage.certified is not None)
     left = certificate.points - served
     stages = tuple(_stage(stage, left, single_points=single_points) for stage in cascade.stages)
     total = math.fsum(stage.cost * (stage.reached or 0) for stage in stages)
-    # All classes are tested together.
-    needed = None if certificate.policy is not None else needed_together(certificate.lacking)
-    results = certificate.classes if certificate.policy is not None else certificate.lacking
     return CascadeReport(
         cascade=cascade.name,
         classes=cascade.class_names,
@@ -155,13 +153,38 @@ def _report(cascade: Cascade, calibration: CascadeCalibration | None) -> Cascade
         points=certificate.points,
         documents=certificate.documents,
         served=served,
-        promised=tuple(_promised(one, cascade.class_names, certificate) for one in results),
-        labels_needed=None if needed is None else certificate.points_in(needed),
+        promised=_results(certificate, cascade.class_names),
+        labels_needed=_labels_needed(certificate),
         looks=calibration.looks,
         joint_confidence=calibration.joint_confidence,
         cost=total / certificate.points,
         cost_of_last=cascade.stages[-1].cost,
+        withheld=None if calibration.withheld is None else _withheld(calibration.withheld, cascade.class_names),
     )
+
+
+def _withheld(found: WithheldCertificate, class_names: Sequence[str]) -> WithheldCascade:
+    certificate = found.certificate
+    return WithheldCascade(
+        number=found.id,
+        certified_at=found.created_at,
+        is_certified=certificate.policy is not None,
+        points=certificate.points,
+        served=certificate.admitted,
+        promised=_results(certificate, class_names),
+        labels_needed=_labels_needed(certificate),
+    )
+
+
+def _results(certificate: Certificate, class_names: Sequence[str]) -> tuple[CascadeClass, ...]:
+    results = certificate.classes if certificate.policy is not None else certificate.lacking
+    return tuple(_promised(one, class_names, certificate) for one in results)
+
+
+def _labels_needed(certificate: Certificate) -> int | None:
+    # All classes are tested together.
+    needed = None if certificate.policy is not None else needed_together(certificate.lacking)
+    return None if needed is None else certificate.points_in(needed)
 
 
 def _stage(stage: StoredStage, left: int | None, *, single_points: bool) -> CascadeStage:

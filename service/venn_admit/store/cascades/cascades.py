@@ -91,6 +91,7 @@ class CascadeCalibration:
     """A certificate of a cascade in full.
 
     looks: how many certificates of the cascade looked at labels. joint_confidence: that all of them hold together.
+    withheld: the newest that came later and is not in use.
     """
 
     id: int
@@ -98,6 +99,16 @@ class CascadeCalibration:
     certificate: Certificate
     looks: int
     joint_confidence: Decimal
+    withheld: "WithheldCertificate | None"
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldCertificate:
+    """A certificate that a cascade does not serve by."""
+
+    id: int
+    created_at: datetime
+    certificate: Certificate
 
 
 def add(connection: Connection, name: str, stages: Sequence[tuple[Classifier | None, float]]) -> None:
@@ -234,7 +245,14 @@ def certificates(connection: Connection, of: Sequence[Cascade]) -> dict[int, Cas
     rows = execute(connection, "cascades.certificates", **keys) if cascade_of else ()
     return {
         cascade_of[row.id]: CascadeCalibration(
-            row.id, row.created_at, from_document(row.document), row.looks, row.joint_confidence
+            row.id,
+            row.created_at,
+            from_document(row.document),
+            row.looks,
+            row.joint_confidence,
+            None
+            if row.withheld_id is None
+            else WithheldCertificate(row.withheld_id, row.withheld_at, from_document(row.withheld_document)),
         )
         for row in rows
     }

@@ -188,8 +188,8 @@ VALUES (
 );
 
 -- name: certificates
--- Certificates in full, each with the number of those of its cascade, and the confidence that all of
--- these together hold.
+-- Certificates in full, each with the number of those of its cascade, the confidence that all of these together hold,
+-- and the newest one that came later and is withheld.
 WITH look AS (
     SELECT
         cascade_id,
@@ -205,9 +205,24 @@ SELECT
     certified.created_at,
     certified.document,
     look.looks,
-    look.joint_confidence
+    look.joint_confidence,
+    withheld.id AS withheld_id,
+    withheld.created_at AS withheld_at,
+    withheld.document AS withheld_document
 FROM cascade_calibration AS certified
 INNER JOIN look ON certified.cascade_id = look.cascade_id
+LEFT JOIN
+    LATERAL (
+        SELECT later.*
+        FROM cascade_calibration AS later
+        WHERE
+            later.cascade_id = certified.cascade_id
+            AND later.id > certified.id
+            AND later.is_withheld
+        ORDER BY later.id DESC
+        LIMIT 1
+    ) AS withheld
+    ON TRUE
 WHERE certified.id = ANY(:calibration_ids ::bigint[]);
 
 -- name: history
