@@ -219,7 +219,7 @@ class ClassifierInterface(ABC):
         Raises:
             InvalidInputError: No id is given, or too many.
             NotFoundError: An id is unknown.
-            ConflictError: A job of the classifier that scores or fits is running.
+            ConflictError: A job of the classifier that scores, fits or certifies a cascade is running.
         """
 
     @abstractmethod
@@ -259,8 +259,8 @@ class ClassifierInterface(ABC):
     ) -> Calibration:
         """Calibrate on the held-out data, and make the result what new decisions are made by.
 
-        If it admits nothing, or less than half of what the calibration in use does though the settings are the same, it
-        is stored and not put in use, and the result says so; `use` puts it in use all the same.
+        If it admits less than half of what the calibration in use does, it is stored and not put in use, unless other
+        settings were asked for and it admits something. The result says so; `use` puts it in use all the same.
 
         kappa and q_bins may be chosen by the labels of split mc, but never by those of split vp.
 

@@ -68,10 +68,10 @@ class Classifier(ClassifierInterface):
     It stays with the generation that its name stood for when it was made, whichever is switched to; look the name up
     again for the one that it stands for then.
 
-    `wait` is whether `forget` waits for jobs of the classifier that score or fit, and `restart` whether `monitor` ends
-    the alarms that stand and starts again, with what is decided on from now on. `label_deadline` is the time after
-    its decision by which a document is labelled, if a monitor is started; by default that of the monitor before, and
-    `timedelta(0)` for none.
+    `wait` is whether `forget` waits for jobs of the classifier that score, fit or certify a cascade, and `restart`
+    whether `monitor` ends the alarms that stand and starts again, with what is decided on from now on. `label_deadline`
+    is the time after its decision by which a document is labelled, if a monitor is started; by default that of the
+    monitor before, and `timedelta(0)` for none.
     """
 
     def __init__(self, runtime: Runtime, stored: classifiers.Classifier) -> None:

@@ -119,7 +119,7 @@ class Settings:
     chunk_seconds: int = setting("Seconds after which a worker gives up on a chunk.", 3600, ge=1, le=_MOST_SECONDS)
     max_attempts: int = setting("Attempts at a chunk before it counts as failed.", 3, ge=1)
     retry_seconds: float = setting(
-        "Seconds before a failed chunk is tried again; doubled for each further attempt.", 1.0, ge=0
+        "Seconds before a failed chunk is tried again; doubled for each further attempt, up to a minute.", 1.0, ge=0
     )
     recalibrate_quiet_seconds: float = setting(
         "Seconds without further labels or data after which workers recalibrate while `venn-admit beat` runs.",
@@ -132,22 +132,22 @@ class Settings:
         ge=0,
     )
     keep_calibrations: int | None = setting(
-        "How many of a setting's newest calibrations are kept, beside those that decisions or jobs refer to; unset: "
-        "all.",
+        "How many of a setting's newest calibrations are kept, beside its current one and those that decisions or jobs "
+        "refer to; unset: all.",
         None,
         ge=1,
     )
     keep_decisions: str | None = setting(
         "How many days jobs are kept after they ended, with the decisions that they asked for, such as 90d; "
-        "workers remove older ones while `venn-admit beat` runs, except for decisions on exemplars that have been "
-        "labelled; unset: for ever.",
+        "workers remove older ones while `venn-admit beat` runs, except for decisions on points with a random label or "
+        "one of a review, and on points drawn to be audited; unset: for ever.",
         None,
         pattern=_DAYS,
         expected=_DAYS_EXPECTED,
     )
     monitor_webhook: str | None = setting(
-        "https://... or http://..., to which workers send each new alarm of a monitor, once, while `venn-admit beat` "
-        "runs; unset: none is sent.",
+        "https://... or http://..., to which workers send each new alarm and notice of a monitor, once, while "
+        "`venn-admit beat` runs; unset: none is sent.",
         None,
         check=is_webhook,
         expected="https://host/path or http://host/path, without a user",

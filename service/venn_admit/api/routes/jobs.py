@@ -67,8 +67,9 @@ def get_job(request: Request, classifier: ClassifierName, job: JobNumber) -> dic
 def delete_job(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
     """Remove a job that is over: its rows, its chunks, and the decisions that no other job asks for.
 
-    Decisions on exemplars that have ever been labelled stay, and so does the job in the list, which says when it was
-    removed. It has no decisions to download from then on; workers delete what was stored.
+    Decisions on points that ever had a random label or one of a review, or were drawn to be audited, stay, and so does
+    the job in the list, which says when it was removed. It has no decisions to download from then on; workers delete
+    what was stored.
     """
     runtime = runtime_of(request)
     remove_job(runtime.engine, job, name=classifier, origin=None)

@@ -1,8 +1,8 @@
 """Removing jobs: one that somebody names, or all that ended long ago.
 
 A job's rows and chunks go, and of its decisions those that no other job asks for, some in each transaction. Decisions
-stay on exemplars that have ever been labelled: monitors and measured accuracies rest on these. The job's own row stays,
-too.
+stay on exemplars that ever had a random label or one of a review, and on drawn ones: monitors and measured accuracies
+rest on these. The job's own row stays, too.
 """
 
 import time

@@ -86,15 +86,15 @@ def forget(
     Args:
         document_ids: Ids of documents, all of whose exemplars are meant.
         missing_ok: Whether ids that nothing is stored under are left out rather than refused.
-        wait: Whether to wait for jobs of the classifier that score or fit. While they end, new ones are held back, but
-            none for long: if jobs that take long overlap without a pause, it waits on.
+        wait: Whether to wait for jobs of the classifier that score, fit or certify a cascade. While they end, new ones
+            are held back, but none for long: if jobs that take long overlap without a pause, it waits on.
         on_stored: Is called with what was removed in a transaction that begins once all of it is gone.
 
     Raises:
         InvalidInputError: No id is given, or too many.
         NotFoundError: There is no such classifier, or an id is unknown; nothing is removed then.
-        ConflictError: A job of the classifier that scores or fits is running, unless that is awaited; or the classifier
-            is being deleted.
+        ConflictError: A job of the classifier that scores, fits or certifies a cascade is running, unless that is
+            awaited; or the classifier is being deleted.
     """
     asked = list(dict.fromkeys(external_ids)), list(dict.fromkeys(document_ids))
     _check_count(len(asked[0]) + len(asked[1]))

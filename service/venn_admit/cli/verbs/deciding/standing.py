@@ -42,7 +42,7 @@ def report(
 def monitor(
     name: Name,
     webhook: Annotated[
-        str | None, typer.Option(help="URL that each new alarm is sent to, once, as a POST of JSON.")
+        str | None, typer.Option(help="URL that each new alarm and notice is sent to, once, as a POST of JSON.")
     ] = None,
     prometheus: Annotated[
         Path | None, typer.Option(help="File for node_exporter's textfile collector, .prom; replaced each time.")

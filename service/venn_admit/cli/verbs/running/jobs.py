@@ -91,8 +91,8 @@ def resume(
 def delete(job: JobId, as_json: Json = False) -> None:
     """Delete the rows, chunks and decisions of a job that is over, except decisions that another job asks for.
 
-    Decisions on exemplars that have ever been labelled stay, because monitors and measured accuracies rest on them. The
-    job stays in the list, which says that it was removed.
+    Decisions on points that ever had a random label or one of a review, or were drawn to be audited, stay, because
+    monitors and measured accuracies rest on them. The job stays in the list, which says that it was removed.
     """
     from venn_admit.flows.jobs.listing import show_job
     from venn_admit.flows.jobs.removal import delete_job, empty_job, vacuum

@@ -41,7 +41,8 @@ def forget(
     ] = False,
     dry_run: DryRun = False,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for jobs of the classifier that score or fit, rather than be refused.")
+        bool,
+        typer.Option("--wait", help="Wait for jobs of the classifier that score, fit or certify; or else be refused."),
     ] = False,
     yes: Yes = False,
     as_json: Json = False,
