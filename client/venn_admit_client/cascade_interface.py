@@ -44,7 +44,8 @@ class CascadeInterface(ABC):
         """Certify it on the labels that all classifiers hold out, by the scores of their calibrations in use.
 
         With the confidence, at least 1 - alpha are right of what all classifiers together serve of each class that is
-        promised something. It serves by the newest certificate. Workers compute it as a job, if there are any.
+        promised something. The cascade serves by this certificate from then on. Workers compute it as a job, if there
+        are any.
 
         Args:
             alpha: The share that may be wrong, in (0, 1); 0.1 by default.

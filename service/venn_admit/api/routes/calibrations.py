@@ -130,8 +130,9 @@ def post_calibration(
 ) -> dict[str, Any]:
     """Compute a calibration from the held-out data and put it in use.
 
-    If it admits nothing, or less than half of what the one in use does though the settings are the same, it is stored
-    and not put in use. Workers approximate points that arrived since the last one, so one must be up if there are any.
+    If it admits less than half of what the one in use does, it is stored and not put in use, unless other settings were
+    asked for and it admits something. Workers approximate points that arrived since the last one, so one must be up if
+    there are any.
     """
     runtime = runtime_of(request)
     known = find(runtime.engine, classifier)

@@ -75,7 +75,7 @@ def request_certificate(
     requester: Requester | None = None,
     on_stored: Callable[[Connection, CertificateRequest], object] = lambda *_: None,
 ) -> CertificateRequest:
-    """Record a job that certifies a cascade by the scores of the calibrations in use; it serves by the newest.
+    """Record a job that certifies a cascade by the scores of the calibrations in use, and serves by that from then on.
 
     The job is one of the first stage's classifier, and its rows are what that one holds out.
 

@@ -57,8 +57,8 @@ def calibrate(
 ) -> None:
     """Compute a calibration snapshot from the held-out data and put it in use.
 
-    If it admits nothing, or less than half of what the calibration in use does though the settings are the same, it is
-    stored and not put in use; `use` does that.
+    If it admits less than half of what the calibration in use does, it is stored and not put in use, unless other
+    settings were asked for and it admits something; `use` puts it in use all the same.
 
     kappa and the bins of q may be chosen by the labels of split mc, and by the tables that this command prints, which
     are computed from mc alone. They must not be chosen by the labels of split vp: the probabilities would no longer

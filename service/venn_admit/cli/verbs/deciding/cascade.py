@@ -80,8 +80,8 @@ def calibrate(
 ) -> None:
     """Certify a cascade on the labels that all of its classifiers hold out, by the scores of their calibrations in use.
 
-    It serves by the newest certificate. All that were made looked at the same labels, and are counted. Workers compute
-    it as a job of the first classifier, which can be cancelled and resumed.
+    It serves by this certificate from then on. All that were made looked at the same labels, and are counted. Workers
+    compute it as a job of the first classifier, which can be cancelled and resumed.
     """
     from venn_admit.cli.tables.cascade_tables import cascade_lines
     from venn_admit.flows.cascades.certify import cascade_settings_for

@@ -31,7 +31,7 @@ def worker(
 def beat() -> None:
     """Run the scheduler until it is stopped. Run only one.
 
-    It has workers send lost messages again, recalibrate, and remove old jobs.
+    It has workers send lost messages again, recalibrate, update monitors, and remove old jobs.
     """
     from venn_admit.cli.worker_process import beat_command
 

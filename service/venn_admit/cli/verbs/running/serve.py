@@ -23,7 +23,7 @@ def serve(
     """Answer over HTTP, with a page for browsers, until stopped; requests that are being answered are completed first.
 
     With the embedded Postgres, the first start makes a key with scope admin, in the file api-key of VENN_ADMIT_HOME,
-    which only its owner can read. To listen for other machines, at least one key must have been made.
+    which only its owner can read. To listen for other machines, it takes a valid key, or an issuer of tokens.
     """
     from venn_admit.api.server import listen, own_key, require_key, warning_of_address
     from venn_admit.web.site import create_site
