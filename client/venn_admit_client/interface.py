@@ -180,7 +180,7 @@ class ClassifierInterface(ABC):
     def audit(self, rate: float | None, *, classes: Mapping[str, float] | None = None, rejected: float = 1.0) -> Audits:
         """State by which rule points are drawn to be audited that are first decided on from now on.
 
-        A keyed hash of what the point holds draws it, so that nobody can foretell or choose it. `label` with the
+        A keyed hash of its id draws a point, so that nobody can foretell or choose it. `label` with the
         selection `review` then counts labels of drawn points by the probability.
 
         Args:
@@ -382,7 +382,8 @@ class ClassifierInterface(ABC):
             data: As in `ingest`.
             weighted: Whether probabilities are weighted towards calibration points near to the point, which rejects
                 more of what is unlike the calibration data; by default they are for Venn-ADMIT, not for Venn-Abers.
-                A certified calibration decides without weights only.
+                A calibration with a certificate or the average promise decides without weights only, and so does an
+                undivided one.
             require_full_match: Whether predictions with q < K are rejected.
             calibration: The number of a calibration; by default the one in use.
             vectors: As in `ingest`.

@@ -173,7 +173,7 @@ class PolicySplits:
         """Return the certificate, if one was asked for, and the policy of the average promise, if that decides.
 
         If the strongest promise was asked for, it decides if nothing is certified, or a policy that admits less than
-        the softmax, which is set aside then. Raises as `certificate` and `average`.
+        the softmax and than the average promise, which is set aside then. Raises as `certificate` and `average`.
         """
         certificate = None if settings.certification is None else self.certificate(kind, settings)
         if settings.promise is AskedPromise.POINTWISE or settings.loss is not None:
