@@ -164,7 +164,7 @@ def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, fil
     assert "vp; not certified, so that everything is rejected." in again
     refused = own_calibrated("score", NAME, files / "scored.npz", "--out", out, "--weighted")
     assert refused.code == 2
-    assert "about plain probabilities alone" in words(refused.stderr)
+    assert "in which weights have no part" in words(refused.stderr)
 
 
 @pytest.mark.parametrize(

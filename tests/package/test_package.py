@@ -462,7 +462,7 @@ def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classif
     assert "Certified with confidence 0.9" in str(calibrated.report())
     calibrated.export("policy", tmp_path / "policy.json")
     assert found.document.items() <= json.loads((tmp_path / "policy.json").read_text()).items()
-    with pytest.raises(venn_admit.InvalidInputError, match="plain probabilities alone"):
+    with pytest.raises(venn_admit.InvalidInputError, match="weights have no part"):
         calibrated.score(**arrays(columns, with_labels=False), weighted=True)
 
     looked = calibrated.calibrate(**asked, alpha="0.01", certify="predicted", dry_run=True)

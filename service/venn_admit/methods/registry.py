@@ -28,8 +28,8 @@ def settled_weights(calibration: Calibration, weighted: bool | None) -> bool:
     if weighted and calibration.has_policy:
         asked = "a certificate" if calibration.is_asked_for_certificate else "the average promise"
         raise InvalidInputError(
-            f"calibration {calibration.id} was asked for {asked}, which is about plain probabilities alone; decide by "
-            "it without weights, or by a calibration with the pointwise promise"
+            f"calibration {calibration.id} was asked for {asked}, in which weights have no part; decide by it without "
+            "weights, or by a calibration with the pointwise promise"
         )
     return METHODS[calibration.method].weighted_by_default and not undivided if weighted is None else weighted
 

@@ -122,5 +122,5 @@ def test_recent_traffic_is_in_the_batch(reviews: Bench, calibrated: Calibrated) 
 
 
 def test_weights_are_refused(reviews: Bench, calibrated: Calibrated) -> None:
-    with pytest.raises(InvalidInputError, match="asked for the average promise, which is about plain probabilities"):
+    with pytest.raises(InvalidInputError, match="asked for the average promise, in which weights have no part"):
         reviews.request_score("reviews", EXAMPLES / "test.npz", calibration_id=calibrated.calibration_id)

@@ -154,10 +154,10 @@ def test_one_point_is_that_of_a_job_and_replays(
 
 def test_weights_are_refused_before_anything_is_stored(reviews: Bench, certified: Calibrated) -> None:
     jobs = reviews.value("SELECT count(*) FROM job")
-    with pytest.raises(InvalidInputError, match="asked for a certificate, which is about plain probabilities alone"):
+    with pytest.raises(InvalidInputError, match="asked for a certificate, in which weights have no part"):
         reviews.request_score("reviews", EXAMPLES / "test.npz", calibration_id=certified.calibration_id)
     reviews.calibrate_abers("reviews", score="network", certify=BOTH, confidence=Decimal("0.9"))
-    with np.load(EXAMPLES / "test.npz") as arrays, pytest.raises(InvalidInputError, match="plain probabilities alone"):
+    with np.load(EXAMPLES / "test.npz") as arrays, pytest.raises(InvalidInputError, match="weights have no part"):
         PointScorer(reviews.workspace()).score(
             "reviews", arrays["r"][0].astype(np.float32), logits=arrays["f"][0].astype(np.float32), weighted=True
         )

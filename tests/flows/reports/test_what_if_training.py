@@ -132,7 +132,7 @@ def reviews_case(bench: Bench, method: str) -> Case:
         ),
         AVERAGE: lambda: bench.calibrate_abers("reviews", score="reliability", promise="average").calibration_id,
     }[method]
-    # A certificate is of plain probabilities alone.
+    # Weights have no part in a certificate.
     options = OPTIONS if method == "venn-admit" else OPTIONS[:2]
     with np.load(EXAMPLES / "ood.npz") as arrays:
         scored = {name: arrays[name][:200] for name in ("r", "f")}
