@@ -474,7 +474,7 @@ def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classif
     assert few is not None
     assert stored.withheld is not None
     assert (stored.withheld.in_use, stored.withheld.share) == (made.id, 0.0)
-    assert f"and calibration {made.id}, which was in use then" in str(stored)
+    assert f"and calibration {made.id}, which it would have replaced" in str(stored)
     assert (few.is_certified, few.thresholds, few.admitted) == (False, None, None)
     assert few.labels_needed is not None
     assert few.labels_needed > made.vp_points + made.mc_points

@@ -114,13 +114,14 @@ class PutInUse:
 
 @record
 class Withheld(Told):
-    """Why a calibration is stored and not in use: it would admit less than half of what the one in use does.
+    """Why a calibration is stored and not in use: it would admit less than half of what the one before it does.
 
     Attributes:
-        in_use: The calibration that was in use, and stayed so.
+        in_use: The calibration that it would have replaced: the one in use or, after a recalibration, the one of its
+            setting.
         points: The calibration points that both judge; 0 if each was measured on its own.
-        share: The share of them that it would admit, by plain probabilities.
-        share_in_use: The share of them that the one in use would admit.
+        share: The share of them that it would admit, by its policy or by plain probabilities.
+        share_in_use: The share of them that the other one would admit.
     """
 
     in_use: int = member(7)
@@ -130,8 +131,8 @@ class Withheld(Told):
 
     def __str__(self) -> str:
         return (
-            f"it would admit {self.share:.1%} of {_judged(self.points)} and calibration {self.in_use}, which was in "
-            f"use then, {self.share_in_use:.1%}"
+            f"it would admit {self.share:.1%} of {_judged(self.points)} and calibration {self.in_use}, which it would "
+            f"have replaced, {self.share_in_use:.1%}"
         )
 
 
@@ -142,7 +143,7 @@ class Weaker(Told):
     Attributes:
         before: The calibration that was in use before.
         points: The calibration points that both judge; 0 if each was measured on its own.
-        share: The share of them that it would admit, by plain probabilities.
+        share: The share of them that it would admit, by its policy or by plain probabilities.
         share_before: The share of them that the one before would admit.
     """
 

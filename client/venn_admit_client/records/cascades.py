@@ -86,7 +86,7 @@ class WithheldCascade:
 
 @record
 class CascadeReport(Told):
-    """How a cascade stands. Counts are those of the evidence of its newest certificate; None before there is one.
+    """How a cascade stands. Counts are those of the evidence of the certificate in use; None before there is one.
 
     Attributes:
         cascade: Its name.

@@ -39,7 +39,7 @@ class CertifiedClass:
 
 @record
 class SetAside:
-    """A policy that is certified and not in use, because it admits less than the softmax, which promises nothing.
+    """A policy that is certified and not in use: it admits less than the softmax and than the average promise.
 
     Attributes:
         admitted: The share of splits mc and vp that it admits.

@@ -27,6 +27,7 @@ from venn_admit.methods.venn_admit import method
 from venn_admit.report.calibration.common.history import history_section
 from venn_admit.report.calibration.sections import TextTable
 from venn_admit.report.calibration.wording import heading
+from venn_admit.results import withheld_in
 from venn_admit.store.calibrations import calibrations, calibrators, chains
 from venn_admit.store.calibrations.calibration_points import rows_of
 from venn_admit.store.database.engine import connect, transaction
@@ -35,7 +36,11 @@ from venn_admit.store.exemplars import classifiers
 STATES = "SELECT id, state FROM calibration ORDER BY id"
 IN_USE = "SELECT calibration_id FROM calibration_in_use_v1"
 USES = "SELECT calibration_id, origin, reason FROM calibration_use ORDER BY id"
-WITHHELD = "SELECT calibration_id, in_use_id, points, share, share_in_use FROM withheld_calibration ORDER BY 1"
+WITHHELD = """
+SELECT calibration_id, in_use_id, in_use_id AS in_use, points, share, share_in_use
+FROM withheld_calibration
+ORDER BY calibration_id
+"""
 OTHER_SETTINGS = "SELECT previous, other_settings FROM snapshot_change_v1 WHERE calibration = :calibration"
 KAPPA_FOR_NOTHING = EDGE.settings | {"kappa": 10_000}
 WAITING = """
@@ -218,6 +223,13 @@ class TestRecalibration:
         ]
         assert (found.withheld, abers.value(IN_USE)) == (None, found.calibration_id)
         assert abers.rows(USES)[-1] == (found.calibration_id, "schedule", "labels")
+
+    def test_of_a_setting_that_is_not_in_use_it_is_held_against_the_one_before_it(self, abers: Bench, due: Due) -> None:
+        use(abers.engine, "edge", 1)
+        new = weaker(abers, due)
+        (found,) = [withheld_in(row) for row in withheld(abers) if row.calibration_id == new]
+        assert abers.value("SELECT calibrator_id FROM calibration WHERE id = :id", id=abers.value(IN_USE)) == 1
+        assert "and calibration 2, which it would have replaced, " in str(found)
 
 
 class TestUse:

@@ -157,8 +157,8 @@ class Setting(StandingSetting):
     """A setting of a classifier, under which it is calibrated."""
 
     thresholds: list[str | None] = Field(
-        description="Least lower probability that admits each predicted class, that of the policy if a certificate was "
-        "asked for; null for a class that is never admitted.",
+        description="Least lower probability that admits each predicted class or, by a policy, the least score; null "
+        "for a class that is never admitted.",
         examples=[["0.9", "0.9"]],
     )
     calibration: int | None = Field(
@@ -326,7 +326,7 @@ class Calibrations(AnswerPage):
     settings: list[Setting]
     calibrations: list[CalibrationAnswer]
     uses: list[CalibrationUseAnswer] = Field(description="What was in use, the newest first.")
-    withheld: list[WithheldCalibration] = Field(description="Those that admit far less than the one in use.")
+    withheld: list[WithheldCalibration] = Field(description="Those that admit far less than the one before.")
     certificates: list[CertificateLookAnswer] = Field(description="Those that looked at the held-out labels.")
 
 

@@ -270,7 +270,7 @@ def _log(request_log: FilteringBoundLogger, step: RecalibrationStep) -> None:
         changed, withheld = step.calibrated.changed, step.calibrated.withheld
         if withheld is not None:
             request_log.warning(
-                "the calibration admits far less than the one in use, and is stored and not put in use",
+                "the calibration admits far less than the one before it, and is stored and not put in use",
                 calibration=step.calibrated.calibration_id,
                 in_use=withheld.before,
                 share=withheld.strength.share,
