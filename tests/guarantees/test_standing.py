@@ -160,7 +160,7 @@ DELAYS = [(20, 200, 0.6, 0.95), (20, 60, 0.0, 0.15), (50, 50, 0.0, 0.06)]
 def test_errors_that_are_labelled_later_let_a_chain_certify_what_falls_short(
     of_right: int, of_wrong: int, least: float, most: float
 ) -> None:
-    """The promise takes labels that come at times which do not hang on what they say."""
+    """The promise takes labels that come at times which do not depend on what they say."""
     one = ClassChain(np.zeros(1), np.zeros(1), np.ones(1, dtype=np.int64), 0)
     none = ClassChain(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), 0)
     chain, count, failed = StandingChain(ALPHA, 0.05, (one, none)), 3_000, 0
@@ -174,7 +174,7 @@ def test_errors_that_are_labelled_later_let_a_chain_certify_what_falls_short(
 
 
 def test_hard_points_that_are_labelled_later_let_a_chain_certify_what_falls_short() -> None:
-    """Their time must not hang on what a point holds either, by which labels are foretold."""
+    """Their time must not depend on what a point holds either, by which labels are foretold."""
     one = ClassChain(np.zeros(1), np.zeros(1), np.ones(1, dtype=np.int64), 0)
     none = ClassChain(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), 0)
     chain, count, failed = StandingChain(ALPHA, 0.05, (one, none)), 3_000, 0

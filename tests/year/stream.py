@@ -389,5 +389,5 @@ def _chance(one: str, what: str) -> float:
 
 
 def _delay(one: str, most: int) -> int:
-    """The days after which a label comes, which do not hang on what is true."""
+    """The days after which a label comes, which do not depend on what is true."""
     return int((most + 1) * _chance(one, f"delay of {most}"))

@@ -1,8 +1,8 @@
 """Which points are drawn to be audited: with a probability that is fixed before their labels, by a keyed hash.
 
 What was rejected is drawn with one rate, and what was admitted with another, which may differ by predicted class. As
-the draw hangs on the key and on what a point is called, nobody can foretell or choose it, a repeat gives the same draw,
-and copies are drawn apart, as random labels would come to them. Each generation of a classifier has a key of its own,
+the draw depends on the key and on a point's id, nobody can foretell or choose it, a repeat gives the same draw, and
+copies are drawn apart, as random labels would come to them. Each generation of a classifier has a key of its own,
 since its policy may follow from what the one before drew. Source of the weights: Horvitz & Thompson (1952), *A
 generalization of sampling without replacement from a finite universe*.
 """

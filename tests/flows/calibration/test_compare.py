@@ -43,7 +43,7 @@ def url(bench: Bench) -> str:
 
 @pytest.fixture
 def few_divisions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For what hangs on no number of divisions, each of which is computed as the first."""
+    """For what depends on no number of divisions, each of which is computed as the first."""
     monkeypatch.setattr(divisions, "DIVISIONS", 2)
 
 

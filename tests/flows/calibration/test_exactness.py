@@ -237,7 +237,7 @@ class Life(RuleBasedStateMachine):
             connection.exec_driver_sql("UPDATE classifier SET name = name || id WHERE name = %s", (name,))
 
     def teardown(self) -> None:
-        # What is drawn hangs on the numbers in all modules that were imported, and may have no recalibration.
+        # What is drawn depends on the numbers in all modules that were imported, and may have no recalibration.
         self.more_held_out_data(0, 3)
         self.recalibrate()
         decided = self.bench.rows(

@@ -125,7 +125,7 @@ def calibrate_again(bench: Bench) -> None:
 
 
 without_vectors = pytest.mark.parametrize("template", ["logits only"], indirect=True)
-"""For what hangs on labels and decisions alone."""
+"""For what depends on labels and decisions alone."""
 
 
 @pytest.fixture(scope="module", params=KINDS)

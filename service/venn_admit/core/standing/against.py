@@ -3,7 +3,7 @@
 What is certified stays so, whatever later labels say. So there is a game the other way, that of the monitors' lamp of
 the promise: gamblers bet that fewer than 1 - alpha are right of what the threshold admits that was the last one to be
 certified before a document came. If each of these holds, the mixture over starts ever reaches C / level for any of C
-classes with a chance of at most the level (Ville), as the threshold of a document hangs on earlier labels alone.
+classes with a chance of at most the level (Ville), as the threshold of a document depends on earlier labels alone.
 """
 
 from collections.abc import Mapping

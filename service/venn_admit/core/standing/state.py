@@ -98,8 +98,8 @@ def initial_wealth(chain: ClassChain, *, with_start: bool) -> FloatArray:
 def start(chain: StandingChain, state: State, points: CertificatePoints) -> State:
     """Take the first documents into account: those that are there at the start, with the bet on them, and later ones.
 
-    The number of those must not hang on their labels, and none is of drawn points: what later ones are drawn may hang
-    on earlier labels, so that they cannot be tested at once.
+    The number of those must not depend on their labels, and none is of drawn points: what later ones are drawn may
+    depend on earlier labels, so that they cannot be tested at once.
 
     Args:
         state: The one before the first label.
@@ -162,7 +162,7 @@ def advance(chain: StandingChain, state: State, points: CertificatePoints) -> St
     Args:
         points: All labelled points of the further documents, numbered in the order in which they count. They must be
             drawn at random, and none may have been looked at when the chain was fixed. If they were drawn with known
-            probabilities pi, which hung on nothing but what was known before their labels, each has the weight
+            probabilities pi, which depended on nothing but what was known before their labels, each has the weight
             pi_min / pi: L (z - 0) / pi has the mean of z, and pi_min / pi <= 1 keeps every bet within what it may
             cost, as a stake below pi_min / ((1 - alpha) M) on z / pi would.
     """

@@ -193,7 +193,7 @@ def labels(
 ) -> CountingLabels:
     """Return the labels after an event that were random or drawn, by documents, each of which counts once.
 
-    Without a chain, these are all labels that calibrate, a sample at one rate, in an order that hangs on no time.
+    Without a chain, these are all labels that calibrate, a sample at one rate, in an order that depends on no time.
 
     A document counts by the labels that came together with its first one, and equal documents, like parts of one
     document, count when the first of them does. A hash says which of those that came together counts first, because

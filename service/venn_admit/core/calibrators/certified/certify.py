@@ -132,7 +132,7 @@ def _under_shares(
 ) -> tuple[Losses, Losses]:
     """What points cost under such shares: at most, and as foretold.
 
-    What is tested, and in which order, must not hang on labels of the evidence. For that, costs are foretold.
+    What is tested, and in which order, must not depend on labels of the evidence. For that, costs are foretold.
 
     level: That of the bounds of the calibration data's own shares. generator: As `canonical` gives it.
     """
