@@ -505,7 +505,7 @@ class ClassifierInterface(ABC):
 
     @abstractmethod
     def reviewer(self, name: str) -> ReviewerInterface:
-        """Return somebody who labels points of the queue: what was rejected, without a label.
+        """Return somebody who labels points of the queue: what was rejected and has no label, or drawn to be audited.
 
         Args:
             name: 1 to 100 printable characters, by which claims and labels are told apart.

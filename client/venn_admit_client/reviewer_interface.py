@@ -37,8 +37,9 @@ class ReviewerInterface(ABC):
         """Return the points that are held, whose claims are renewed, and claim others until `count` are as wanted.
 
         They come in the order of the queue: by the day on which they are due, which is the attribute `due`
-        (2026-12-01); then what is nearest to being admitted, together with its near duplicates. A claim ends with a
-        label, when it is given back, and with its lease.
+        (2026-12-01); within a day, first what was drawn to be audited, in the order of a hash; then what is nearest to
+        being admitted, together with its near duplicates. A claim ends with a label, when it is given back, and with
+        its lease.
 
         Args:
             count: At most how many points are wanted, up to 1,000.
@@ -78,7 +79,7 @@ class ReviewerInterface(ABC):
         """Record labels, all or none, and end the claims on their points; the result says what was predicted.
 
         A label of a point that another reviewer has labelled is kept beside that, and is the one that counts. Labels of
-        points that were rejected do not calibrate: a rule chose them.
+        points that were not drawn to be audited do not calibrate: a rule chose them.
 
         Args:
             labels: Class names or numbers, by the ids of points.
