@@ -177,7 +177,8 @@ class ProblemAnswer(Model):
     detail: str = Field(
         description="What was expected, what was received, where, and what to do.",
         examples=[
-            "classifier 'reviews' has no calibration yet; POST /v1/classifiers/reviews/calibrations makes the first"
+            "classifier 'reviews' has no calibration yet: calibrate it first; send "
+            "`POST /v1/classifiers/reviews/calibrations`"
         ],
     )
     code: str = Field(
