@@ -33,7 +33,7 @@ class Code(StrEnum):
     NOT_READY = "not-ready", "not-ready", "Any other missing step, or too little data."
     OUTDATED = "outdated", "outdated", "Any other result of an earlier step that is out of date."
     DATABASE = "database", "database", "Any other failure of the database, or of the folder of this program."
-    JOB = "job", "job", "A job failed or was cancelled."
+    JOB = "job", "job", "A job failed or was cancelled, or no worker is up that could do it."
     ALARM = "alarm", "alarm", "An alarm of a monitor stands."
     BROKER = "broker", "broker", "The address of the broker is wrong, or the broker cannot be reached."
 
@@ -75,7 +75,7 @@ class Code(StrEnum):
     TRAINING_ROWS = (
         "training-rows",
         "conflict",
-        "Data that are held out have the vectors and logits, or are of the documents, of training exemplars.",
+        "Held-out data share vector and logits, or a document, with training exemplars, or the other way round.",
         "classifier",
     )
     EXTRACTOR_DIFFERS = (
@@ -150,7 +150,12 @@ class Code(StrEnum):
         "confidence",
         "score",
     )
-    CHANGED_DURING_FIT = "changed-during-fit", "not-ready", "Exemplars arrived or changed during a fit.", "classifier"
+    CHANGED_DURING_FIT = (
+        "changed-during-fit",
+        "not-ready",
+        "Exemplars arrived, changed or were forgotten during a fit.",
+        "classifier",
+    )
     EQUAL_DISTANCES = "equal-distances", "not-ready", "The distances to training give a band no width."
     NOT_CALIBRATED = "not-calibrated", "not-ready", "The classifier has no calibration yet.", "classifier"
     INDEX_MISSING = "index-missing", "not-ready", "The search asked for needs an HNSW index.", "classifier"
