@@ -80,9 +80,9 @@ def admitted(
     mc, vp = half[: len(half) // 2], half[len(half) // 2 :]
     index, omega = parts.index(mc)
     of_vp, of_judged = (
-        sets.singleton & (sets.smallest >= KAPPA) for sets in (parts.sets(index, vp), parts.sets(index, judged))
+        sets.singleton & (sets.smallest >= [[KAPPA]]) for sets in (parts.sets(index, vp), parts.sets(index, judged))
     )
-    divided = parts.lower(judged, of_judged, vp, of_vp, omega)
+    (divided,) = parts.lower(judged, of_judged, vp, of_vp, omega)
     of_knn = calibration_points(view.take(np.flatnonzero(knn)), label[knn])
     undivided_index = UndividedIndex(
         calibration_points(view.take(half), label[half]),

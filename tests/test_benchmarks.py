@@ -4,8 +4,11 @@ import ast
 import re
 import sys
 import tomllib
+from decimal import Decimal
 from pathlib import Path
 
+from benchmarks.undivided import CLASSES, KAPPA, NEIGHBOURS, admitted, held_out
+from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.store.database.statements import statement
 
 ROOT = Path(__file__).parents[1]
@@ -38,6 +41,14 @@ def test_every_statement_of_a_benchmark_exists() -> None:
     assert found
     for name in found:
         assert str(statement(name))
+
+
+def test_a_division_of_the_reviews_admits_what_the_page_on_decisions_says() -> None:
+    settings = make_settings(CLASSES, NEIGHBOURS, alpha=Decimal("0.1"), kappa=KAPPA)
+    divided, undivided = admitted(*held_out(), settings, 0)
+    assert 0.258 <= divided[0] <= 0.280
+    assert 0.278 <= undivided[0] <= 0.304
+    assert min(divided[1], undivided[1]) > 0.95
 
 
 def imported(node: ast.AST) -> list[str]:
