@@ -15,7 +15,7 @@ INSERT INTO exemplar
 SELECT
     :first + n, :classifier, n::text,
     CASE WHEN n < :training THEN 'train' WHEN n >= :unlabelled THEN 'scored' WHEN n % 2 = 0 THEN 'mc' ELSE 'vp' END,
-    '{0, 1}', 1, CASE WHEN n < :unlabelled OR n % 20 = 0 THEN n % 2 END, ''
+    '{0, 1}', 1, CASE WHEN n < :unlabelled OR n % 20 = 0 THEN n % 2 END, int4send(n)
 FROM generate_series(0, :end - 1) AS n;
 INSERT INTO exemplar_vector (classifier_id, support, exemplar_id, vector)
 SELECT :classifier, n < :training, :first + n, array[hashint4(n) & 65535, n % 100]::vector

@@ -34,6 +34,13 @@ def engine(request: pytest.FixtureRequest, server_url: str, template_database: s
         found.dispose()
 
 
+def test_filled_classifiers_hold_no_copies(engine: Engine) -> None:
+    """Copies are one document, and so in one fold, so that no table of methods could be made."""
+    query = "SELECT classifier_id FROM exemplar GROUP BY classifier_id, content_digest HAVING count(*) > 1"
+    with connect(engine) as connection:
+        assert connection.execute(text(query)).all() == []
+
+
 @pytest.mark.parametrize("outcomes", [[True, False], [True]])
 @pytest.mark.parametrize("calibration", [None, 2])
 def test_a_page_of_decisions(engine: Engine, calibration: int | None, outcomes: list[bool]) -> None:
