@@ -170,7 +170,7 @@ def content_order(
     Documents are sorted by a digest of their points, and points within their document. Documents of the same content
     are interchangeable, so that neither the order of rows nor the numbers that documents came with show in anything
     computed from the result. Digests see scores to six decimals: the last digits of a score differ between processors,
-    on which chance must not hang.
+    on which chance must not depend.
 
     Args:
         points: In any order.
