@@ -63,6 +63,7 @@ def test_calibrate_and_what_follows(own_calibrated: Program, files: Path, tmp_pa
         "promise_sentence": PROMISED,
         "threshold": threshold,
         "bounded": "score",
+        "has_groups": False,
     }
     assert (shown["lower"], shown["decision"]) == (rows[3]["lower"], rows[3]["decision"])
     decided = words(own_calibrated("decide", NAME, file, "--row", 3).stdout)

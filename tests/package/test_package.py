@@ -457,6 +457,7 @@ def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classif
         "promise_sentence": Promised.BOTH.stated(Decimal("0.1"), Decimal("0.9")),
         "threshold": found.thresholds[one.predicted],
         "bounded": "score",
+        "has_groups": False,
     }
     assert calibrated.report().to_dict()["certificate"] == found.document
     assert "Certified with confidence 0.9" in str(calibrated.report())

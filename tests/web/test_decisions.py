@@ -113,7 +113,7 @@ def test_a_policy_is_named_and_its_threshold_compared_with_the_score(
                 assert f"The {what}" in page
                 (score,) = re.findall(r"s = ([\d.]+) ranks the prediction", page)
                 found = re.search(rf"([\d.]+) is {comparison} ([\d.]+)\.", page)
-                never = "never admits this class" in page
+                never = "never admits this class." in page
                 assert (found is None) == never
                 if found is not None:
                     assert float(found[1]) == pytest.approx(float(score), abs=1e-3)

@@ -70,7 +70,8 @@ class AppliedPolicy:
 
     is_certified: whether there is a certified policy; False for that of the average promise. promise, promise_sentence:
     what the policy promises; nothing if there is none. threshold: for the predicted class; None if that class is never
-    admitted, or if there is no policy. bounded: what the threshold bounds; None without a policy.
+    admitted, or if there is no policy. bounded: what the threshold bounds; None without a policy. has_groups: whether
+    groups have thresholds of their own.
     """
 
     is_certified: bool
@@ -78,6 +79,7 @@ class AppliedPolicy:
     threshold: float | None
     bounded: Bounded | None
     promise_sentence: str
+    has_groups: bool
 
     @property
     def sentence(self) -> str:
@@ -86,7 +88,7 @@ class AppliedPolicy:
             return "No policy is certified."
         which = "The certified policy" if self.is_certified else "The policy of the average promise"
         if self.threshold is None:
-            return f"{which} never admits this class, or never in this group."
+            return f"{which} never admits this class{', or never in this group' if self.has_groups else ''}."
         what = "score" if self.bounded is Bounded.SCORE else "lower probability"
         return f"{which} admits this class from a {what} of {self.threshold:.6g}."
 

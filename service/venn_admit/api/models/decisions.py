@@ -117,6 +117,7 @@ class Applied(Model):
         "null without a policy.",
         examples=["score"],
     )
+    has_groups: bool = Field(description="Whether groups have thresholds of their own.", examples=[False])
 
 
 _TYPES: dict[Kind, Any] = {

@@ -147,6 +147,7 @@ class AbersContext:
                 threshold=None if math.isinf(least) else least,
                 bounded=None if self.policy is None else policy.bounded,
                 promise_sentence=sentence,
+                has_groups=bool(policy.groups),
             )
             for least in least_values(predicted, policy, groups).tolist()
         ]
