@@ -1,34 +1,16 @@
 """What is said of certificates that stand while labels arrive."""
 
 from dataclasses import replace
-from decimal import Decimal
-from typing import Any
 
 import numpy as np
 
 from tests.core.calibrators.certified.laws import graded_points
-from tests.core.standing.test_standing import chain_of
-from venn_admit.core.calibrators.certified.certificate import Certificate, LaterChain, NextChain
-from venn_admit.core.standing.certificate import standing_certificate
-from venn_admit.core.standing.chains import StandingChain, standing_chain
-from venn_admit.core.standing.state import State, advance, initial_state
+from tests.core.standing.test_standing import certificate_of, chain_of
+from venn_admit.core.calibrators.certified.certificate import LaterChain, NextChain
+from venn_admit.core.standing.chains import standing_chain
+from venn_admit.core.standing.state import advance, initial_state
 from venn_admit.report.calibration.cells.certified import outcome_text
 from venn_admit.report.standing import chain_payload, standing_text
-
-
-def certificate_of(chain: StandingChain, state: State, documents: int, **other: Any) -> Certificate:
-    """That of a first chain, fixed by 200 points, after some documents of one point."""
-    return standing_certificate(
-        chain,
-        state,
-        number=1,
-        alpha=Decimal("0.1"),
-        confidence=Decimal("0.95"),
-        documents=documents,
-        points=documents,
-        proposing=200,
-        **other,
-    )
 
 
 def test_what_was_certified_and_is_withdrawn_is_not_said_to_have_never_passed() -> None:

@@ -1,24 +1,20 @@
 """A chain for true classes: a path of policies, each of which must hold for every class."""
 
 from dataclasses import replace
-from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from tests.core.calibrators.certified.laws import graded_points
-from tests.core.standing.test_standing import ALPHA, LEVEL, drawn_stream, numbered, same
+from tests.core.standing.test_standing import ALPHA, LEVEL, certificate_of, drawn_stream, numbered, same
 from venn_admit.core.calibrators.certification import ClassKind
-from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.document import from_document, to_document
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.core.calibrators.certified.points import CertificatePoints
-from venn_admit.core.standing.certificate import standing_certificate
 from venn_admit.core.standing.chains import ClassChain, StandingChain, standing_chain
 from venn_admit.core.standing.following import foretell_following
 from venn_admit.core.standing.state import (
     START_PART,
-    State,
     admitting,
     advance,
     certified_counts,
@@ -149,27 +145,12 @@ def test_one_class_that_falls_short_stops_the_path() -> None:
     assert admitting(chain, certified_counts(chain, state)) == (None, None)
 
 
-def certificate_of(chain: StandingChain, state: State, documents: int, withdrawn: tuple[int, ...] = ()) -> Certificate:
-    return standing_certificate(
-        chain,
-        state,
-        number=1,
-        alpha=Decimal("0.1"),
-        confidence=Decimal("0.95"),
-        documents=documents,
-        points=documents,
-        proposing=400,
-        kinds=BOTH,
-        withdrawn=withdrawn,
-    )
-
-
 def test_a_certificate_says_which_class_the_next_policy_waits_for() -> None:
     chain = path_of(5, 1)
     stream = graded_points(np.random.default_rng(6), 1_000)
     state = advance(chain, initial_state(chain), stream)
     counts = certified_counts(chain, state)
-    found = certificate_of(chain, state, 1_000)
+    found = certificate_of(chain, state, 1_000, kinds=BOTH)
     assert found.policy is not None
     assert found.policy.thresholds == admitting(chain, counts)
     admitted = admitted_by(chain, counts[0] - 1, stream)
@@ -188,7 +169,7 @@ def test_a_certificate_says_which_class_the_next_policy_waits_for() -> None:
     assert (of_chain.level, len(of_chain.steps)) == (LEVEL, counts[0] + 1)
     assert [step.passed for step in of_chain.steps] == [True] * counts[0] + [False]
     assert from_document(to_document(found)) == found
-    begun = certificate_of(chain, initial_state(chain), 0)
+    begun = certificate_of(chain, initial_state(chain), 0, kinds=BOTH)
     assert begun.documents_needed == max(of.documents for of in chain.classes)
 
 
@@ -199,7 +180,7 @@ def test_an_alarm_or_labels_for_one_class_withdraw_every_policy() -> None:
     wrong = (bad.label == 1) & (np.random.default_rng(11).random(400) < 0.5)
     state = advance(chain, state, replace(bad, predicted=np.where(wrong, 0, bad.predicted)))
     assert 3 in refuted(state)
-    found = certificate_of(chain, state, 1_400, withdrawn=(3,))
+    found = certificate_of(chain, state, 1_400, withdrawn=(3,), kinds=BOTH)
     assert found.policy is None
     assert (found.is_withdrawn, found.withdrawn) == (True, frozenset({(ClassKind.TRUE, 1)}))
     assert not found.classes
@@ -230,5 +211,5 @@ def test_without_a_policy_to_certify_all_is_rejected() -> None:
     chain = StandingChain(ALPHA, LEVEL, (untested,) * 4, is_path=True)
     state = initial_state(chain)
     assert advance(chain, state, graded_points(np.random.default_rng(14), 50)) == state
-    found = certificate_of(chain, state, 50)
+    found = certificate_of(chain, state, 50, kinds=BOTH)
     assert (found.policy, found.classes, found.chains, len(found.lacking)) == (None, (), (), 4)

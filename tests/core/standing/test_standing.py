@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.core.calibrators.certified.laws import graded_points
+from venn_admit.core.calibrators.certified.certificate import Certificate
 from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.core.calibrators.certified.points import CertificatePoints
 from venn_admit.core.monitoring.anytime.plan import LEVEL as LEVEL_OF_LAMPS
@@ -33,6 +34,21 @@ ALPHA, LEVEL = 0.1, 0.05
 def chain_of(seed: int, size: int) -> StandingChain:
     proposing = graded_points(np.random.default_rng(seed), 200, size=size)
     return standing_chain(proposing, class_count=2, alpha=ALPHA, level=LEVEL)
+
+
+def certificate_of(chain: StandingChain, state: State, documents: int, **other: Any) -> Certificate:
+    """What a first chain says after some documents of one point."""
+    return standing_certificate(
+        chain,
+        state,
+        number=1,
+        alpha=Decimal("0.1"),
+        confidence=Decimal("0.95"),
+        documents=documents,
+        points=documents,
+        proposing=200,
+        **other,
+    )
 
 
 def numbered(points: CertificatePoints, first: int, end: int) -> CertificatePoints:
@@ -262,17 +278,7 @@ def test_a_class_that_ended_leaves_its_level_to_the_other() -> None:
 def test_labels_bring_back_no_class_that_an_alarm_withdrew() -> None:
     chain = chain_of(7, 1)
     state = advance(chain, initial_state(chain), graded_points(np.random.default_rng(8), 1_000))
-    found = standing_certificate(
-        chain,
-        state,
-        number=1,
-        alpha=Decimal(str(ALPHA)),
-        confidence=Decimal("0.95"),
-        documents=1_000,
-        points=1_000,
-        proposing=200,
-        withdrawn=(0,),
-    )
+    found = certificate_of(chain, state, 1_000, withdrawn=(0,))
     assert found.standing is not None
     assert found.standing.classes[0].documents is not None
     assert [(of.number, of.documents_needed) for of in found.lacking] == [(0, None)]

@@ -12,7 +12,6 @@ Maurer, Brannath & Posch (2009), *A graphical approach to sequentially rejective
 (1956), *A new interpretation of information rate*.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -20,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 
 from venn_admit.core.calibrators.certified.certificate import Refutation
+from venn_admit.core.calibrators.certified.chains import finite_thresholds
 from venn_admit.core.calibrators.certified.hypothesis_tests import Bets, binomial_tail, p_values_of_bets
 from venn_admit.core.calibrators.certified.points import CertificatePoints, canonical
 from venn_admit.core.monitoring.anytime.games import BLOCK_VALUES, STAKES, excess_factors, mean_wealth, play
@@ -337,5 +337,4 @@ def admitting(chain: StandingChain, certified: Sequence[int]) -> tuple[float | N
     if chain.is_path:
         certified = [max(certified)] * len(chain.predicted)
     pairs = zip(chain.predicted, certified, strict=True)
-    found = [float(of.scores[count - 1]) if count else math.inf for of, count in pairs]
-    return tuple(None if math.isinf(one) else one for one in found)
+    return finite_thresholds(np.array([of.scores[count - 1] if count else np.inf for of, count in pairs]))
