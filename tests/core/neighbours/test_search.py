@@ -17,6 +17,7 @@ from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.neighbours import bounds as neighbour_bounds
 from venn_admit.core.neighbours import index as neighbour_index
 from venn_admit.core.neighbours.bounds import DistanceBounds, faster_precision, multiplies_bfloat16
+from venn_admit.core.neighbours.distances import first_of_each
 from venn_admit.core.neighbours.index import NeighbourIndex
 from venn_admit.core.neighbours.search import exact_neighbours, merge_neighbours, search
 from venn_admit.core.types import Float32Array, Neighbours
@@ -316,6 +317,18 @@ def test_vectors_may_be_read_only_memory_maps(tmp_path: Path) -> None:
     mapped = np.load(tmp_path / "support.npy", mmap_mode="r")
     assert_same(exact_neighbours(queries, mapped, 4), exact_neighbours(queries, support, 4))
     assert_same(exact_neighbours(mapped, support, 4), exact_neighbours(support, support, 4))
+
+
+@given(seeds, st.integers(1, 6), st.sampled_from([1, 300, 70_000]))
+def test_pairs_are_sorted_as_by_three_keys(seed: int, distinct: int, apart: int) -> None:
+    rng = np.random.default_rng(seed)
+    owners = np.repeat(np.arange(20) * apart, rng.integers(5, 9, 20))
+    rows, distances = rng.permutation(len(owners)), rng.integers(0, distinct * 5, len(owners)).astype(np.float64)
+    order = np.lexsort((rows, distances, owners))
+    among = np.concatenate([np.flatnonzero(owners[order] == owner)[:5] for owner in np.unique(owners)])
+    found, found_distances = first_of_each(owners, rows, distances, 5)
+    np.testing.assert_array_equal(found.ravel(), rows[order][among])
+    np.testing.assert_array_equal(found_distances.ravel(), distances[order][among])
 
 
 @in_one_precision

@@ -25,7 +25,7 @@ _BEYOND = 2.0**125
 _FAR = 2.0**100
 # Columns besides the vector's: three for each squared norm, and one for errors above the usual.
 _EXTRA = 7
-# Matrix units take the columns of bfloat16 by as many; with others a product takes up to 1.7 times as long.
+# AMX takes the columns of bfloat16 by as many; with others its product takes up to 1.7 times as long.
 _TILE_COLUMNS = 32
 # Underflow removes at most this much of a distance, per dimension, in a support scaled to about 1.
 _UNDERFLOW = 2.0**-50
@@ -33,18 +33,16 @@ _UNDERFLOW = 2.0**-50
 _PRODUCT_UNIT = 2.0**-23
 # Above the rounding of a value to bfloat16, and to float32.
 _ROUND_UP = 1.0 + 2.0**-7
-# Numbers rounded at a time. Below 2**15 torch works on one thread; on shared cores, a call would mostly wait for the
-# other threads.
-_BLOCK_NUMBERS = 2**15 - 1
+# Numbers rounded at a time: given few, calls of torch cost more than what they compute.
+_BLOCK_NUMBERS = 2**18
 # A trial takes some 30 ms.
 _TRIAL_TURNS, _TRIAL_ROWS, _TRIAL_WIDTH = 4, (256, 2048), 512
 
 
 def multiplies_bfloat16() -> bool:
     """Return whether the processor multiplies bfloat16 with sums in float32, and torch's library uses that."""
-    capabilities = torch.cpu.get_capabilities()
-    has_unit = capabilities.get("avx512_bf16", False) or capabilities.get("amx_bf16", False)
-    return bool(has_unit) and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    has_unit = _processor_has("avx512_bf16") or _processor_has("amx_bf16")
+    return has_unit and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
 
 
 @cache
@@ -125,9 +123,9 @@ class DistanceBounds:
 
     @property
     def width(self) -> int:
-        """The number of columns of the factors: D + 7, and zeros to fill the last tile of bfloat16."""
-        columns = self.centre.size + _EXTRA
-        return columns if self.precision == torch.float32 else -(-columns // _TILE_COLUMNS) * _TILE_COLUMNS
+        """The number of columns of the factors: D + 7, and zeros to fill the last tile of AMX."""
+        tile = _TILE_COLUMNS if self.precision == torch.bfloat16 and _processor_has("amx_bf16") else 1
+        return -(-(self.centre.size + _EXTRA) // tile) * tile
 
     def round_support(self, vectors: Float32Array, factor: torch.Tensor) -> None:
         """Write the right factor, transposed; rows left over are filled with rows beyond all bounds.
@@ -227,6 +225,11 @@ def slices(count: int, size: int) -> list[slice]:
 def product_rounding(width: int) -> float:
     """Return n u with n = width + 9, from which the relative error of a sum of n products follows."""
     return (width + 9) * _PRODUCT_UNIT
+
+
+@cache
+def _processor_has(instructions: str) -> bool:
+    return bool(torch.cpu.get_capabilities().get(instructions, False))
 
 
 def _norms(vectors: torch.Tensor) -> torch.Tensor:

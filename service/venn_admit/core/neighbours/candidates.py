@@ -16,9 +16,11 @@ from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 # Read as integers, bounds keep their order, except that negative ones, before all others, have it reversed.
 _INTEGERS = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
-_SUPPORT_ROWS, _QUERY_ROWS, _GROUP_ROWS = 8192, 512, 32
+_SUPPORT_ROWS, _QUERY_ROWS = 8192, 512
+# Groups of a block of the support. torch takes minima four times as fast if there are a multiple of as many.
+_GROUPS = 128
 # Candidates kept beyond K: enough for the gap behind the K-th distance to exceed the error of the bounds.
-EXTRA_CANDIDATES = 16
+EXTRA_CANDIDATES = 24
 # Smaller blocks would cost more in calls than they save in memory.
 _LEAST_ROWS = 16
 # A list may hold this many times what is kept: it grows longer if bounds are equal or rows share a group.
@@ -31,12 +33,12 @@ class ListSizes:
 
     Attributes:
         kept: The number of least bounds that a query keeps.
-        support_rows: Rows of a block of the support, a multiple of `group_rows`.
+        support_rows: Rows of a block of the support, a multiple of `group_count`.
     """
 
     kept: int
     pair_limit: int
-    group_rows: int
+    group_count: int
     support_rows: int
     product_rows: int
     query_rows: int
@@ -53,16 +55,16 @@ class ListSizes:
         rows = min(_SUPPORT_ROWS, max(_LEAST_ROWS, quarter // (item * width)))
         block_count = -(-len(index.vectors) // rows)
         rows = -(-len(index.vectors) // block_count)  # the last block is about as full as the others
-        # If possible, the first block has at least `kept` groups; otherwise all its rows are listed.
-        group_rows = max(1, min(_GROUP_ROWS, rows // (4 * kept)))
-        support_rows = -(-rows // group_rows) * group_rows
+        # If possible, there are many more groups than `kept`; otherwise most rows are listed.
+        group_count = min(rows, -(-max(2 * _GROUPS, 4 * kept) // _GROUPS) * _GROUPS)
+        support_rows = -(-rows // group_count) * group_count
         pair_limit = _PAIRS_PER_KEPT * kept
         # A query's vector, its least bounds, and its pairs with two copies while they are sorted.
         query_bytes = item * (width + 2 * kept) + 3 * (16 + item) * pair_limit
         return cls(
             kept=kept,
             pair_limit=pair_limit,
-            group_rows=group_rows,
+            group_count=group_count,
             support_rows=support_rows,
             # Bounds, a copy of those in the groups examined, and whether each is listed.
             product_rows=min(_QUERY_ROWS, max(_LEAST_ROWS, quarter // ((2 * item + 2) * support_rows))),
@@ -136,10 +138,10 @@ class _Lists:
 
     def add(self, bounds: torch.Tensor, part: slice, first_row: int) -> None:
         """Add a block: the bounds (b, support_rows) of some queries."""
-        group_rows, group_count = self.sizes.group_rows, bounds.shape[1] // self.sizes.group_rows
+        group_count = self.sizes.group_count
         # The rows of a group are group_count apart, so that the minima of neighbouring columns are taken side by side.
-        grouped = bounds.view(_INTEGERS[self.precision]).numpy().reshape(-1, group_rows, group_count)
-        minima = grouped.min(axis=1)
+        integers = bounds.view(_INTEGERS[self.precision]).view(len(bounds), -1, group_count)
+        minima, grouped = torch.amin(integers, dim=1).numpy(), integers.numpy()
         least = np.concatenate((self.least[part], minima), axis=1)
         least.partition(self.sizes.kept - 1, axis=1)
         self.least[part] = least[:, : self.sizes.kept]
@@ -147,17 +149,20 @@ class _Lists:
         limits = np.where(overfull, self.limits[part], least[:, self.sizes.kept - 1])
         self.limits[part] = limits
 
-        owners, groups = np.nonzero((minima <= limits[:, np.newaxis]) & ~overfull[:, np.newaxis])
+        examined = (minima <= limits[:, np.newaxis]) & ~overfull[:, np.newaxis]
+        owners, groups = np.divmod(np.flatnonzero(examined), group_count)
         values = grouped[owners, :, groups]  # (H, group_rows)
         listed = values <= limits[owners, np.newaxis]
-        listed_before = _sums_before(np.count_nonzero(listed, axis=1), owners)
-        overflowing = listed_before >= self.sizes.pair_limit
-        listed[overflowing] = False
-        overfull[owners[overflowing]] = True
-        hits, members = np.nonzero(listed)
+        if np.count_nonzero(listed) > len(bounds) * self.sizes.pair_limit:  # for which there is no memory
+            listed_before = _sums_before(np.count_nonzero(listed, axis=1), owners)
+            overflowing = listed_before >= self.sizes.pair_limit
+            listed[overflowing] = False
+            overfull[owners[overflowing]] = True
+        places = np.flatnonzero(listed)
+        hits, members = np.divmod(places, listed.shape[1])
         self.owners.append(owners[hits] + part.start)
         self.rows.append(first_row + members * group_count + groups[hits])
-        self.bounds.append(values[hits, members])
+        self.bounds.append(values.take(places))
 
     def drop_beaten(self) -> None:
         """Keep only the pairs that are still within the limits."""

@@ -17,6 +17,8 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _UNDERFLOW = 2.0**-125
 # Above the rounding of a float64 distance (sum and root) by orders of magnitude, below any gap that matters.
 FLOAT64_SLACK = 1e-12
+# From this many columns on, sums are taken across vectors: NumPy takes as long for a few columns of each as for many.
+_NARROW = 16
 
 
 def euclidean_distances(vectors: Float32Array, others: Float32Array) -> FloatArray:
@@ -36,15 +38,17 @@ def euclidean_distances(vectors: Float32Array, others: Float32Array) -> FloatArr
         >>> euclidean_distances(np.float32([[0, 0], [3, 4]]), np.float32([0, 0])).tolist()
         [0.0, 5.0]
     """
-    squares = vectors.astype(np.float64)  # (M, D)
+    squares = vectors.astype(np.float64)
     squares -= others
     np.square(squares, out=squares)
-    width = squares.shape[1]
-    while width > 1:
-        half = (width + 1) // 2
-        squares[:, : width - half] += squares[:, half:width]
-        width = half
-    return np.sqrt(squares[:, 0])
+    squares = squares.T  # (D, M), still stored by vector
+    while (width := len(squares)) > 1:
+        if width <= _NARROW:
+            squares = np.ascontiguousarray(squares)
+        pairs = width // 2
+        folded = squares[:pairs] + squares[width - pairs :]
+        squares = np.concatenate((folded, squares[pairs : width - pairs])) if width % 2 else folded
+    return np.asarray(np.sqrt(squares[0]))
 
 
 def pair_distances(vectors: Float32Array, rows: IntArray, others: Float32Array, other_rows: IntArray) -> FloatArray:
@@ -53,7 +57,7 @@ def pair_distances(vectors: Float32Array, rows: IntArray, others: Float32Array, 
     step = tile_rows(4 * 8 * vectors.shape[1])  # the vectors of both stay in the cache beside the squares
     for start in range(0, rows.size, step):
         part = slice(start, start + step)
-        distances[part] = euclidean_distances(vectors[rows[part]], others[other_rows[part]])
+        distances[part] = euclidean_distances(vectors.take(rows[part], axis=0), others.take(other_rows[part], axis=0))
     return distances
 
 
@@ -82,7 +86,8 @@ def _rounding(dimension: int) -> float:
 
 def ranks(owners: IntArray) -> IntArray:
     """Return the position of each item among the items of its owner, from 0; owners ascend."""
-    return np.arange(owners.size) - np.searchsorted(owners, owners)
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    return np.arange(owners.size) - np.repeat(starts, np.diff(starts, append=owners.size))
 
 
 def first_of_each(
@@ -95,9 +100,24 @@ def first_of_each(
         rows: (M,) int64.
         distances: (M,) float64.
     """
-    order = np.lexsort((rows, distances, owners))
+    order = _nearest_first(owners, rows, distances)
     order = order[ranks(owners[order]) < neighbour_count]
     return rows[order].reshape(-1, neighbour_count), distances[order].reshape(-1, neighbour_count)
+
+
+def _nearest_first(owners: IntArray, rows: IntArray, distances: FloatArray) -> IntArray:
+    """`np.lexsort((rows, distances, owners))` in an eighth of the time, where few owners have equal distances."""
+    order = np.argsort(distances)
+    last = owners.max(initial=0)
+    few_bits = owners.astype(np.min_scalar_type(last))  # for which NumPy has a radix sort
+    order = order[np.argsort(few_bits[order], kind="stable")]
+    owned, ascending = owners[order], distances[order]
+    tied = np.zeros(last + 1, np.bool_)
+    tied[owned[1:][(ascending[1:] == ascending[:-1]) & (owned[1:] == owned[:-1])]] = True
+    if tied.any():
+        some = np.flatnonzero(tied[owners])
+        order[tied[owned]] = some[np.lexsort((rows[some], distances[some], owners[some]))]
+    return order
 
 
 def none_found(query_count: int, neighbour_count: int) -> Neighbours:
