@@ -22,8 +22,8 @@ MOST_QUERIES = 64
 _BLOCK_ROWS, _BLOCK_PAIRS = 4096, 1 << 16
 # A query with more candidates than this is given back.
 _MOST_CANDIDATES = 4096
-# A block's rows are of this many groups at least, and of this many for each neighbour. The number is odd, since rows of
-# a file may repeat after an even one.
+# A block's rows are of this many groups at least, and of this many for each neighbour: a group's are as far apart. The
+# number is odd, since rows of a file may repeat after an even one.
 _GROUPS, _GROUPS_EACH = 251, 7
 # If more exemplars are within the limits than this many for each neighbour, all of them are looked at for lower ones.
 _CROWD = 4
@@ -31,6 +31,7 @@ _CROWD = 4
 _UNIT = 2.0**-23
 # Underflow removes at most this much of a bound, per dimension.
 _UNDERFLOW = 2.0**-120
+_GREATEST = np.finfo(np.float32).max
 # Beyond this squared norm, products could overflow.
 _FAR = 2.0**100
 
@@ -58,6 +59,7 @@ class OnePassSupport:
     computed differs from |q - t|^2 / 2, less a number that is the same for all exemplars, by e = gamma (h + |q'| |t|)
     at most (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, section 3.1); n leaves room for the rounding
     of e and of sums with it. So an exemplar whose h - p - e exceeds the K-th least h - p + e is farther than K others.
+    The exemplars of a block have their e by groups, with the greatest h and |t| of each group.
     """
 
     def __init__(self, vectors: Float32Array, neighbour_count: int) -> None:
@@ -120,7 +122,7 @@ class OnePassSupport:
         """The lists of the queries that are separated, and whether each is; rows: ascending, those to search."""
         centred = (queries - self._centre).astype(np.float32)
         norms = _norms(centred)
-        by_norm = (self._gamma * norms).astype(np.float32)[:, np.newaxis]
+        by_norm = (self._gamma * norms).astype(np.float32)
         # Half of a squared distance is a bound and this much.
         beyond_bound = np.square(norms) / 2 + centred @ self._centre
         lists = _Lists(beyond_bound, queries.shape[1], neighbour_count)
@@ -128,20 +130,21 @@ class OnePassSupport:
         n, step = len(queries), max(_BLOCK_ROWS, _BLOCK_PAIRS // len(queries))
         if rows is not None:  # whose vectors are copied
             step = min(step, tile_rows(4 * queries.shape[1]))
+        groups = max(_GROUPS, _GROUPS_EACH * neighbour_count) | 1
         # Filled again with each block, since new memory takes as long as what is written to it.
-        pairs = np.empty((3, n * min(step, count)), np.float32)
+        pairs = np.empty((min(step, count) + groups, n), np.float32)
         for start in range(0, count, step):
             block = slice(start, start + step) if rows is None else rows[start : start + step]
             vectors, halves = self._vectors[block], self._halves[block]
-            products, lower, errors = pairs[:, : n * len(vectors)].reshape(3, n, -1)
             # Few queries are multiplied faster in this order.
-            turned = np.matmul(vectors, centred.T, out=products.reshape(-1, n))
-            np.subtract(halves, turned.T, out=lower)  # (n, rows)
-            np.multiply(by_norm, self._norms[block], out=errors)
-            errors += np.float32(self._gamma) * halves
-            upper = np.add(lower, errors, out=products)
-            lower -= errors
-            lists.add(lower, upper, start)
+            bounds = np.matmul(vectors, centred.T, out=pairs[: len(vectors)])
+            np.subtract(halves[:, np.newaxis], bounds, out=bounds)
+            width = groups if len(vectors) > 2 * groups else len(vectors)  # else a group is a row
+            grouped = pairs[: -(-len(vectors) // width) * width].reshape(-1, width, n)
+            pairs[len(vectors) : grouped.shape[0] * width] = np.inf
+            errors = by_norm * _greatest(self._norms[block], width)
+            errors += np.float32(self._gamma) * _greatest(halves, width)
+            lists.add(grouped, errors, start)
         lists.prune()
         found = lists.rows if rows is None else rows[lists.rows]
         distances = pair_distances(self._vectors, found, queries, lists.owners)
@@ -165,18 +168,24 @@ class _Lists:
         self.rows: IntArray = np.empty(0, np.int64)
         self.separated = np.ones(n, bool)
 
-    def add(self, lower: Float32Array, upper: Float32Array, first_row: int) -> None:
-        """Add the bounds (n, rows) of a block that begins at a row of the support."""
+    def add(self, bounds: Float32Array, errors: Float32Array, first_row: int) -> None:
+        """Add a block that begins at a row of the support.
+
+        Args:
+            bounds: (depth, groups, n), of its rows, one group after another in turn; inf where there is no row.
+            errors: (groups, n), by how much the bounds of a group may be off.
+        """
         before = self._least.copy()
-        self._lower_limits(_minima(upper, before.shape[1]))
-        owners, columns = self._within_limits(lower)
-        if len(owners) > _CROWD * before.size:  # the nearest may be of few groups
+        self._lower_limits((bounds.min(axis=0) + errors).T)
+        places = self._within_limits(bounds, errors)
+        if len(places) > _CROWD * before.size:  # the nearest may be of few groups
             self._least = before
-            self._lower_limits(upper)
-            owners, columns = self._within_limits(lower)
+            self._lower_limits((bounds + errors).reshape(-1, errors.shape[1]).T)
+            places = self._within_limits(bounds, errors)
+        rows, owners = np.divmod(places, errors.shape[1])
         self.owners = np.concatenate((self.owners, owners))
-        self.rows = np.concatenate((self.rows, columns + first_row))
-        self._bounds = np.concatenate((self._bounds, lower[owners, columns]))
+        self.rows = np.concatenate((self.rows, rows + first_row))
+        self._bounds = np.concatenate((self._bounds, bounds.take(places) - errors.take(places % errors.size)))
         if len(self.owners) > _MOST_CANDIDATES:
             self.prune()
 
@@ -188,12 +197,11 @@ class _Lists:
         kept = near & self.separated[self.owners]
         self.owners, self.rows, self._bounds = self.owners[kept], self.rows[kept], self._bounds[kept]
 
-    def _within_limits(self, lower: Float32Array) -> tuple[IntArray, IntArray]:
-        """The owners and columns of the bounds of a block that are within the limits."""
-        at_most = np.nextafter(self._limits.astype(np.float32), np.float32(np.inf))
+    def _within_limits(self, bounds: Float32Array, errors: Float32Array) -> IntArray:
+        """The places of the bounds of a block that may be within the limits."""
+        at_most = np.nextafter(np.minimum(self._limits, _GREATEST).astype(np.float32), _GREATEST)
         at_most[~self.separated] = -np.inf
-        owners, columns = np.divmod(np.flatnonzero(lower <= at_most[:, np.newaxis]), lower.shape[1])
-        return owners, columns
+        return np.flatnonzero(bounds <= at_most + errors)
 
     def _lower_limits(self, upper: Float32Array) -> None:
         """Take upper bounds of a block into account."""
@@ -206,16 +214,11 @@ class _Lists:
         self._limits[nearer] = farthest + slack + self._underflow
 
 
-def _minima(values: Float32Array, count: int) -> Float32Array:
-    """Return the least values of groups of each row, where there are many more groups than `count`; else all values."""
-    groups = max(_GROUPS, _GROUPS_EACH * count) | 1
-    depth = values.shape[1] // groups
-    if depth < 2:
-        return values
-    # Each group takes one value of every `groups`, so that groups are compared as whole stretches of a row.
-    end = depth * groups
-    minima = values[:, :end].reshape(-1, depth, groups).min(axis=1)
-    return np.concatenate((minima, values[:, end:]), axis=1)
+def _greatest(values: Float32Array, groups: int) -> Float32Array:
+    """Return the greatest of each group of values that are not negative, (groups, 1)."""
+    filled = np.zeros(-(-len(values) // groups) * groups, np.float32)
+    filled[: len(values)] = values
+    return np.asarray(filled.reshape(-1, groups, 1).max(axis=0))
 
 
 def _norms(vectors: Float32Array | FloatArray) -> FloatArray:
