@@ -8,7 +8,7 @@ from typing import Any
 from venn_admit.runtime import interruption
 
 # A command that only shows something makes fewer objects than the first, and hardly any of them is garbage.
-_BEFORE_FIRST_COLLECTION, _BETWEEN_COLLECTIONS = 200_000, 10_000
+_BEFORE_FIRST_COLLECTION, _BETWEEN_COLLECTIONS = 200_000, 50_000
 
 
 def main(arguments: list[str] | None = None) -> None:

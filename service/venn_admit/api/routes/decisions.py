@@ -29,6 +29,7 @@ from venn_admit.api.routes.parts import (
 )
 from venn_admit.api.together import MOST_POINTS, Together
 from venn_admit.core.evidence import UNBOUNDED
+from venn_admit.files.output.exports import finite_json
 from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import AskedPoints, PointDecision
@@ -97,7 +98,9 @@ def _decided(request: Request, decided: Sequence[PointDecision]) -> Response:
 
 def _one_decided(decided: PointDecision) -> dict[str, Any]:
     found = decided_json(decided)
-    return found | finite({name: found[name] for name in _MAYBE_INFINITE & found.keys()})
+    for name in _MAYBE_INFINITE & found.keys():
+        found[name] = finite_json(found[name])
+    return found
 
 
 @routes.answer("GET", "/decisions", Scope.READ, DecisionsAnswer, name="list_decisions")

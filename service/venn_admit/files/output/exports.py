@@ -103,6 +103,8 @@ def write_json(path: Path, payload: Any) -> None:
 
 def finite_json(value: Any) -> Any:
     """Return the value without what JSON cannot hold: arrays become lists, NaN and infinities become text."""
+    if type(value) is float:  # as most are
+        return value if math.isfinite(value) else str(value)
     match value:
         case dict():
             return {key: item if type(item) in _AS_IT_IS else finite_json(item) for key, item in value.items()}
@@ -110,8 +112,6 @@ def finite_json(value: Any) -> Any:
             return [item if type(item) in _AS_IT_IS else finite_json(item) for item in value]
         case np.ndarray() | np.generic():
             return finite_json(value.tolist())
-        case float() if not math.isfinite(value):
-            return str(value)
     return value
 
 
