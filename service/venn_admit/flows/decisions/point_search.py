@@ -90,8 +90,7 @@ class PointSearch:
         connection: None: NotKeptError is raised unless a copy is certain of them all.
         classifier: as the transaction of the connection sees it.
         """
-        for vector in vectors:
-            nearest.check_vector(classifier, vector)
+        nearest.check_vectors(classifier, vectors)
         version = self._version(classifier)
         if connection is None and version.passes is None:
             raise NotKeptError

@@ -57,14 +57,22 @@ def as_neighbours(found: Sequence[NearestExemplars]) -> tuple[Neighbours, Suppor
     return Neighbours(np.arange(distances.size).reshape(distances.shape), distances), support
 
 
-def check_vector(classifier: Classifier, vector: Float32Array) -> None:
-    """Raise InvalidInputError unless a vector is (D,) float32 and finite."""
-    if vector.shape != (classifier.dimension,) or vector.dtype != np.float32 or not np.isfinite(vector).all():
-        raise InvalidInputError(
-            f"expected a finite float32 vector of classifier {classifier.name!r}, of shape ({classifier.dimension},), "
-            f"got shape {vector.shape} and dtype {vector.dtype}"
-            + ("" if np.isfinite(vector).all() else " with values that are not finite")
-        )
+def check_vectors(classifier: Classifier, vectors: Sequence[Float32Array]) -> None:
+    """Raise InvalidInputError unless each vector is (D,) float32 and finite."""
+    shape = (classifier.dimension,)
+    for vector in vectors:
+        if vector.shape != shape or vector.dtype != np.float32:
+            raise _other_vector(classifier, vector, "")
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        raise _other_vector(classifier, vectors[int(finite.argmin())], " with values that are not finite")
+
+
+def _other_vector(classifier: Classifier, vector: Float32Array, values: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"expected a finite float32 vector of classifier {classifier.name!r}, of shape ({classifier.dimension},), "
+        f"got shape {vector.shape} and dtype {vector.dtype}{values}"
+    )
 
 
 def exact_nearest(connection: Connection, classifier: Classifier, vector: Float32Array) -> NearestExemplars:
@@ -73,7 +81,7 @@ def exact_nearest(connection: Connection, classifier: Classifier, vector: Float3
     vector: (D,) float32, finite. The transaction should be REPEATABLE READ, because this may take three statements.
     Raises InvalidInputError for another vector, and NotReadyError if there are fewer than K training exemplars.
     """
-    check_vector(classifier, vector)
+    check_vectors(classifier, [vector])
     k, asked = classifier.neighbour_count, classifier.neighbour_count + MARGIN
     parameters = _parameters(classifier, vector)
     search = partial(_few, connection, "nearest.nearest", classifier)
@@ -101,7 +109,7 @@ def hnsw_nearest(
     ef_search: candidates that the index keeps, K to 1000. The settings for it stay until the transaction ends. Raises
     the errors of `exact_nearest` and `hnsw.prefer`, and NotReadyError if the index proposes fewer than K.
     """
-    check_vector(classifier, vector)
+    check_vectors(classifier, [vector])
     hnsw.prefer(connection, classifier, ef_search)
     k = classifier.neighbour_count
     parameters = {**_parameters(classifier, vector), "dimension": classifier.dimension, "count": k + MARGIN}
