@@ -111,11 +111,11 @@ def check_json(body: bytes, most_nesting: int = MOST_NESTING) -> None:
     """
     if len(body) <= MOST_BYTES_WITHOUT_PARTS:
         body = body.translate(None, _OF_NUMBERS)
-    depth = 0
+    depth, length = 0, len(body)
     for number, found in enumerate(_PART.finditer(body)):
         start, end = found.span(1)
         _check_stretch(end - start)
-        if end == len(body):
+        if end == length:
             return
         depth += _DEEPER.get(body[end], 0)
         if depth > most_nesting:

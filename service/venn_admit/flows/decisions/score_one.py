@@ -93,9 +93,9 @@ class PointDecision:
     @property
     def near(self) -> list[Near]:
         """The neighbours that were asked for, each with its label and its distance."""
-        if self.nearest is None:
-            return []
         count = len(self.neighbours)
+        if self.nearest is None or count == 0:
+            return []
         labels, distances = self.nearest.labels[:count], self.nearest.distances[:count]
         return list(zip(self.neighbours, labels.tolist(), distances.tolist(), strict=True))
 
