@@ -34,6 +34,7 @@ KEEPS_CLASSIFIERS = {
         "VALUES ('bait', '{a,b}', 0, 0.5, 0, now())",
         DENIED,
     ),
+    "delete a classifier without an event": ("DELETE FROM classifier", "is not being deleted"),
     "drop vectors": ("SELECT drop_vector_partitions_v1(id) FROM classifier", "is not being deleted"),
     "take the place of vectors to come": ("SELECT create_vector_partitions_v2(1000, 2)", "no classifier 1000"),
     "make vectors of another length": ("SELECT create_vector_partitions_v2(1, 3000)", "no classifier 1 with dimension"),
