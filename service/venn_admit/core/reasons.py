@@ -47,6 +47,12 @@ class Reason(StrEnum):
         "A certificate was asked for, and no policy passed or what passed is withdrawn, so nothing is admitted.",
         "Label more data and calibrate again, or ask for less confidence.",
     )
+    CERTIFICATE_WITHDRAWN = (
+        "certificate withdrawn",
+        8,
+        "What was certified of its class is withdrawn: labels refute it, or an alarm of the promise stands for it.",
+        "Let a person decide; label recent traffic, and begin the next chain.",
+    )
     GROUP_NOT_CERTIFIED = (
         "group not certified",
         7,

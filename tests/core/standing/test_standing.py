@@ -282,6 +282,17 @@ def test_labels_bring_back_no_class_that_an_alarm_withdrew() -> None:
     assert found.standing is not None
     assert found.standing.classes[0].documents is not None
     assert [(of.number, of.documents_needed) for of in found.lacking] == [(0, None)]
+    assert found.policy is not None
+    assert (found.policy.thresholds[0], found.policy.withdrawn) == (None, (0,))
+
+
+def test_a_class_of_which_nothing_was_certified_is_not_withdrawn() -> None:
+    chain = chain_of(7, 1)
+    first, second = advance(chain, initial_state(chain), graded_points(np.random.default_rng(8), 1_000))
+    first.most[:] = 1
+    found = certificate_of(chain, (first, second), 1_000, withdrawn=(0,))
+    assert found.policy is not None
+    assert (found.policy.thresholds[0], found.policy.withdrawn) == (None, ())
 
 
 def test_levels_of_all_chains_add_up_to_the_level() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.flows.logits import ALPHA, CLASSES, NAME, calibrated, exemplars, make, with_vectors
@@ -442,6 +443,50 @@ def test_it_does_not_take_over_from_what_was_chosen_later(bench: Bench) -> None:
     assert bench.value("SELECT calibrator_id FROM calibration WHERE id = :id", id=used) == chosen
 
 
+DECIDED = """
+SELECT
+    decision.id,
+    decision.predicted,
+    decision.reason
+FROM decision
+INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
+WHERE exemplar.external_id LIKE :prefix
+"""
+
+
+def reasons(bench: Bench, name: str) -> tuple[dict[int, set[str | None]], int]:
+    """Score further points; why those of each predicted class are rejected, and a decision on one of class 0."""
+    points = {column: values for column, values in exemplars(name, 100, seed=4).items() if column != "y"}
+    bench.score(NAME, bench.write(f"{name}.npz", points), weighted=None)
+    rows = bench.rows(DECIDED, prefix=f"{name}-%")
+    found = {of: {row.reason for row in rows if row.predicted == of} for of in range(CLASSES)}
+    return found, next(row.id for row in rows if row.predicted == 0)
+
+
+def test_a_decision_says_that_the_certificate_of_its_class_is_withdrawn(begun: Bench) -> None:
+    """One by a snapshot from before that could be said is replayed as it was made."""
+    predicted = NEW["f"].argmax(axis=1)
+    wrong: dict[str, Any] = {f"row{row}": 1 for row in range(1200) if predicted[row] == 0}
+    give(begun, 0, 1200, **wrong)
+    assert update_monitor(begun.engine, NAME).alarms
+    (snapshot,) = advance(begun)
+    found, of_class_0 = reasons(begun, "now")
+    assert found == {0: {"certificate withdrawn"}, 1: {None}, 2: {None}}
+    assert replay(begun.workspace(), of_class_0).differing == ()
+    made = report(begun.workspace(), NAME, calibration_id=snapshot)
+    counts = made.part.rejected_of_reference(made)
+    assert counts.keys() == {"certificate withdrawn", "score below threshold"}
+    assert sum(counts.values()) + made.part.admitted_of_reference == made.snapshot.mc_count
+    with transaction(begun.engine) as connection:
+        connection.execute(
+            text("UPDATE certificate SET document = document - 'withdrawn' WHERE calibration_id = :id"),
+            {"id": snapshot},
+        )
+    found, of_class_0 = reasons(begun, "before")
+    assert found[0] == {"score below threshold"}
+    assert replay(begun.workspace(), of_class_0).differing == ()
+
+
 def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> None:
     """What was certified before stays latched, whatever labels say now, so that it takes the alarm."""
     before = certificate(begun).policy
@@ -458,7 +503,9 @@ def test_an_alarm_withdraws_its_class_and_leaves_the_others(begun: Bench) -> Non
     with connect(begun.engine) as connection:
         chain = chains.newest(connection, calibrator(begun, NAME))
         state = chains.state_at(connection, chain, chains.position(connection, chain).documents)
-    latched = replace(found.policy, thresholds=admitting(chain.chain, certified_counts(chain.chain, state)))
+    latched = replace(
+        found.policy, thresholds=admitting(chain.chain, certified_counts(chain.chain, state)), withdrawn=()
+    )
     assert found.policy.thresholds == (None, *latched.thresholds[1:])
     # It may have got further, once others had left their parts of the level.
     assert (latched.thresholds[0] or 1.0) <= (before.thresholds[0] or 0.0)

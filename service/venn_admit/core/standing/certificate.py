@@ -72,6 +72,7 @@ def standing_certificate(
     for kind in (of for of in ClassKind if of in kinds):
         untested = [one for one in range(len(chain.predicted)) if chain.place(kind, one) not in chain.tested]
         lacking += [ClassResult(kind, one, None, 0, 0, None, None) for one in untested]
+    lost = tuple(one for one in range(len(chain.predicted)) if counts[one] and not kept[one])
     last = [(state[place], kept[place] - 1) for place in chain.tested if kept[place]]
     return Certificate(
         alpha=alpha,
@@ -82,7 +83,7 @@ def standing_certificate(
         points=points,
         proposing=proposing,
         capped=sum(int(of.capped[step]) for of, step in last),
-        policy=Policy(admitting(chain, kept)) if promised else None,
+        policy=Policy(admitting(chain, kept), withdrawn=lost) if promised else None,
         admitted=sum(result.admitted for result in promised if result.kind is kinds[0]),
         classes=tuple(promised),
         lacking=tuple(lacking),

@@ -83,6 +83,8 @@ def _policy_document(policy: Policy | None) -> dict[str, Any]:
         "bounded": None if policy is None else str(policy.bounded),
         # Absent unless groups were asked for, as in certificates made before there were any.
         **({"groups": groups_document(policy)} if policy is not None and policy.groups else {}),
+        # Absent unless a class is, as in certificates that say of its decisions that a threshold was not reached.
+        **({"withdrawn": list(policy.withdrawn)} if policy is not None and policy.withdrawn else {}),
     }
 
 
@@ -104,12 +106,13 @@ def policy_from_document(document: Mapping[str, Any]) -> Policy | None:
     """Return the certified policy of a certificate that `to_document` made a document of; None if there is none.
 
     Args:
-        document: Its fields `thresholds`, `bounded` and, if there are any, `groups`.
+        document: Its fields `thresholds`, `bounded` and, if there are any, `groups` and `withdrawn`.
     """
     if document["thresholds"] is None:
         return None
     groups = tuple(GroupThresholds(of["attribute"], tuple(of["least"])) for of in document.get("groups") or ())
-    return Policy(tuple(document["thresholds"]), Bounded(document["bounded"]), groups)
+    withdrawn = tuple(document.get("withdrawn") or ())
+    return Policy(tuple(document["thresholds"]), Bounded(document["bounded"]), groups, withdrawn)
 
 
 def _result_document(result: ClassResult) -> dict[str, Any]:

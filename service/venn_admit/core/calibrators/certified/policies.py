@@ -46,11 +46,13 @@ class Policy:
             never.
         bounded: What the value is.
         groups: Those of the attributes that the policy was certified for, which must be reached too.
+        withdrawn: The predicted classes that are never admitted because what was certified of them is withdrawn.
     """
 
     thresholds: tuple[float | None, ...]
     bounded: Bounded = Bounded.SCORE
     groups: tuple[GroupThresholds, ...] = ()
+    withdrawn: tuple[int, ...] = ()
 
 
 def each_threshold(policy: Policy) -> dict[tuple[int, str, str], float | None]:

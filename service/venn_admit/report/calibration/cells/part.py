@@ -132,7 +132,11 @@ class CellsPart(CellsContents):
         return [score_section(self), *certified, *average, cells_section(report, self)]
 
     def rejected_of_reference(self, report: CalibrationReport) -> Mapping[Reason, int]:
-        return {self._usual_reason: report.snapshot.mc_count - self.admitted}
+        policy = None if self.certificate is None else self.certificate.policy
+        classes = () if policy is None else policy.withdrawn
+        withdrawn = sum(state.points for state in self.states if state.predicted in classes)
+        usual = {self._usual_reason: report.snapshot.mc_count - self.admitted - withdrawn}
+        return usual | ({Reason.CERTIFICATE_WITHDRAWN: withdrawn} if withdrawn else {})
 
     def traffic_notes(self) -> tuple[str, ...]:
         by_distance = "" if self.neighbour_count is None else "; d is cut at its quartiles over mc"
