@@ -237,7 +237,7 @@ def in_use_json(name: str, done: "Used") -> dict[str, Any]:
     """Return what a classifier decides with from now on."""
     from venn_admit_client.records.calibrations import PutInUse
 
-    return as_json(PutInUse(name, done.calibration_id, done.before, done.is_changed))
+    return as_json(PutInUse(name, done.calibration_id, done.before, done.is_changed, done.admits_nothing))
 
 
 def _by_admit(done: "Calibrated") -> dict[str, Any]:

@@ -147,8 +147,12 @@ def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, fil
     listed = words(own_calibrated("calibrations", NAME).stdout)
     assert "not in use" in listed
     assert "1 certificate looked at the labels of mc and vp" in listed
-    used = words(own_calibrated("use", NAME, 2, "--reason", "to see what it rejects").stdout)
-    assert used == f"Calibration 2 of {NAME} is in use; calibration 1 was in use before."
+    used = own_calibrated("use", NAME, 2, "--reason", "to see what it rejects")
+    assert words(used.stdout) == f"Calibration 2 of {NAME} is in use; calibration 1 was in use before."
+    assert "warning: calibration 2 admits none of its calibration points: a report says why" in used.stderr
+    back = own_calibrated("use", NAME, 1, "--json")
+    assert (back.result["admits_nothing"], back.stderr) == (False, "")
+    assert own_calibrated("use", NAME, 2, "--json").result["admits_nothing"] is True
     assert "Promised, for traffic like the calibration data: nothing." in words(own_calibrated("report", NAME).stdout)
     out = tmp_path / "scores.parquet"
     summary = own_calibrated("score", NAME, files / "scored.npz", "--out", out, "--json").result

@@ -236,7 +236,7 @@ def test_kappa_above_every_band(own_calibrated: Program, scored_file: Path) -> N
     assert "warning: no band holds 1000 points of every class, so everything will be rejected: " in outcome.stderr
     assert f"--kappa {least} would leave some" in outcome.stderr
 
-    assert own_calibrated("use", NAME, outcome.result["calibration"]).code == 0
+    assert "admits none of its calibration points" in own_calibrated("use", NAME, outcome.result["calibration"]).stderr
     result, rows = score(own_calibrated, scored_file)
     assert result["rejected"] == {"band below kappa": SCORED_ROWS}
     assert result["admitted"] == {}

@@ -70,11 +70,12 @@ def test_a_calibration_that_admits_nothing_is_put_in_use_only_if_it_is_asked_for
     assert (made.withheld.in_use, made.withheld.share) == (before.calibration, 0.0)
     assert next(reviews.calibrations()).state == "withheld"
     done = reviews.use(made.id, reason="to see it")
-    assert (done.before, done.is_changed) == (before.calibration, True)
+    assert (done.before, done.is_changed, done.admits_nothing) == (before.calibration, True, True)
     newest = reviews.uses()[0]
     assert (newest.calibration, newest.reason, newest.origin) == (made.id, "to see it", "http")
     assert reviews.certificates()[0].calibration == made.id
-    assert reviews.use(before.calibration).before == made.id
+    back = reviews.use(before.calibration)
+    assert (back.before, back.admits_nothing) == (made.id, False)
 
 
 def test_classifiers_are_listed_over_pages(served: Served, connection: Connection) -> None:

@@ -431,7 +431,9 @@ def test_by_venn_abers_it_decides_on_the_network(calibrated: venn_admit.Classifi
         calibrated.decide(columns["vector"][3], logits=columns["vector"][3])
 
 
-def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
+def test_a_certificate_is_returned_and_decided_by(
+    calibrated: venn_admit.Classifier, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     asked: dict[str, Any] = {"method": "venn-abers", "promise": "pointwise", "score": "network"}
     made = calibrated.calibrate(**asked, alpha=0.1, certify=("predicted", "true"), confidence=0.9)
     found = made.certificate
@@ -482,7 +484,9 @@ def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classif
     short = [one for one in few.classes if not one.is_promised]
     assert short
     assert all(one.labels_needed is None or one.labels_needed == one.documents_needed for one in short)
-    assert calibrated.use(stored.id, reason="to see it") == venn_admit.PutInUse(samples.NAME, stored.id, made.id, True)
+    used = calibrated.use(stored.id, reason="to see it")
+    assert used == venn_admit.PutInUse(samples.NAME, stored.id, made.id, True, True)
+    assert f"calibration {stored.id} admits none of its calibration points: a report says why" in caplog.messages
     assert set(calibrated.score(**arrays(columns)).column("reason").to_pylist()) == {"policy not certified"}
     with pytest.raises(venn_admit.NotFoundError, match="has no calibration 99"):
         calibrated.use(99)

@@ -104,12 +104,14 @@ class PutInUse:
         calibration: The calibration in use.
         before: The one that was in use before; None if there was none.
         is_changed: Whether these are two.
+        admits_nothing: Whether it admits none of its calibration points.
     """
 
     classifier: str = member("reviews")
     calibration: int = member(7)
     before: int | None = member(9)
     is_changed: bool = member(True)
+    admits_nothing: bool = member(False)
 
 
 @record

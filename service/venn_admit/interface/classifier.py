@@ -39,7 +39,7 @@ from venn_admit.interface.reports import (
 )
 from venn_admit.interface.reviews import Reviewer
 from venn_admit.interface.shell import ProcessShell, log
-from venn_admit.report.wording import ignored_text, rows_in_use_text
+from venn_admit.report.wording import admits_nothing_text, ignored_text, rows_in_use_text
 from venn_admit.results import calibrated_json, decided_json, registered
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.audit import Origin
@@ -225,7 +225,9 @@ class Classifier(ClassifierInterface):
         from venn_admit.flows.calibration.in_use import use
 
         done = use(self._runtime.engine, self._stored.address, calibration, reason=reason, by=Origin.PYTHON)
-        return PutInUse(self.name, done.calibration_id, done.before, done.is_changed)
+        if done.admits_nothing:
+            log.warning(admits_nothing_text(done.calibration_id))
+        return PutInUse(self.name, done.calibration_id, done.before, done.is_changed, done.admits_nothing)
 
     @advising()
     def _score(

@@ -61,6 +61,15 @@ def never_admitted_text(generation: int, class_names: Sequence[str]) -> str:
     return f"Generation {generation} never admits what is predicted as {listed_text(class_names)}."
 
 
+def admits_nothing_text(calibration_id: int) -> str:
+    """Return the warning that a calibration that is put in use admits nothing.
+
+    >>> admits_nothing_text(3)
+    'calibration 3 admits none of its calibration points: a report says why'
+    """
+    return f"calibration {calibration_id} admits none of its calibration points: a report says why"
+
+
 def class_text(of: PromisedClass, class_names: Sequence[str]) -> str:
     """Return what a class or group is called, such as "predicted negative" or "region north"."""
     parts = []

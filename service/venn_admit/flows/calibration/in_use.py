@@ -148,11 +148,15 @@ def _withhold(
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The calibration that is in use now, and the one before; None if there was none. They are equal if it was."""
+    """The calibration that is in use now, and the one before; None if there was none. They are equal if it was.
+
+    admits_nothing: whether it admits none of its calibration points.
+    """
 
     classifier: Classifier
     calibration_id: int
     before: int | None
+    admits_nothing: bool
 
     @property
     def is_changed(self) -> bool:
@@ -179,6 +183,7 @@ def use(
         calibrators.lock(connection, classifier, asked.method_settings)
         asked = calibrations.held(connection, classifiers.by_id(connection, classifier.id), calibration_id)
         calibrations.require_whole(connection, classifier, asked)
+        admitted = judged(connection, classifier, asked, None).admitted
         store.lock(connection, classifier)
         before, current = calibrations.latest_id(connection, classifier), store.current(connection, asked.calibrator_id)
         if before != asked.id:
@@ -186,6 +191,6 @@ def use(
                 calibrations.open_again(connection, asked, classifier.class_count)
             _put_in_use(connection, asked, by_choice=True)
             store.add_use(connection, classifier, asked, asked=asked_by(by), reason=reason or ASKED_REASON)
-        done = Used(classifier, asked.id, before)
+        done = Used(classifier, asked.id, before, admits_nothing=bool(len(admitted)) and not admitted.any())
         on_stored(connection, done)
     return done

@@ -6,7 +6,7 @@ import typer
 
 from venn_admit.cli.opening import open_session
 from venn_admit.cli.options import Json, Name
-from venn_admit.cli.output import LARGEST_LIMIT, print_result
+from venn_admit.cli.output import LARGEST_LIMIT, print_result, warn
 
 
 def list_classifiers(as_json: Json = False) -> None:
@@ -55,11 +55,14 @@ def use(
     Its setting is kept current from now on: labels and data that arrive make calibrations that follow it.
     """
     from venn_admit.flows.calibration.in_use import use as flow
+    from venn_admit.report.wording import admits_nothing_text
     from venn_admit.results import in_use_json
 
     done = flow(open_session().engine, name, calibration, reason=reason)
     before = "none was" if done.before is None else f"calibration {done.before} was"
     said = f"in use; {before} in use before." if done.is_changed else "in use already: nothing changes."
+    if done.admits_nothing:
+        warn(admits_nothing_text(calibration))
     print_result(as_json, in_use_json(name, done), f"Calibration {calibration} of {name} is {said}")
 
 
