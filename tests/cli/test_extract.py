@@ -62,6 +62,11 @@ def write_unlike(path: Path, part: int, count: int = 300) -> Path:
     return path
 
 
+def not_encoded(program: Program) -> bool:
+    states = program.home / "states"
+    return not states.exists() or not list(states.iterdir())
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("texts")
@@ -331,8 +336,7 @@ def test_start_refuses_wrong_values_before_it_encodes(
     begin = ("start", "reviews", files / "train.csv", files / "held-out.csv", "--out", tmp_path / "out", *SMALL)
     refused = program(*begin, "--encoder", files / "network", *options)
     assert (refused.code, message in refused.stderr) == (2, True), refused.stderr
-    states = program.home / "states"
-    assert not states.exists() or not list(states.iterdir())
+    assert not_encoded(program)
 
 
 def test_start_refuses_labels_of_any_file_before_it_encodes(program: Program, files: Path, tmp_path: Path) -> None:
@@ -341,15 +345,26 @@ def test_start_refuses_labels_of_any_file_before_it_encodes(program: Program, fi
     begin = ("start", "reviews", files / "train.csv", files / "held-out.csv", "--out", tmp_path / "out", *SMALL)
     refused = program(*begin, "--test", test, "--encoder", files / "network")
     assert (refused.code, "label: expected one of the classes 'bad', 'good', or" in refused.stderr) == (2, True)
-    states = program.home / "states"
-    assert not states.exists() or not list(states.iterdir())
+    assert not_encoded(program)
 
 
 def test_start_needs_labels_on_both_sides(program: Program, files: Path, tmp_path: Path) -> None:
     begin = ("start", "reviews", files / "train.csv", files / "new.csv", "--out", tmp_path / "out", *SMALL)
     refused = program(*begin, "--encoder", files / "network")
     assert (refused.code, "held-out: expected labels, got none; label some" in refused.stderr) == (4, True)
-    assert not (tmp_path / "out" / "model").exists()
+    assert not_encoded(program)
+
+
+def test_start_counts_no_label_of_a_text_that_is_left_out(program: Program, files: Path, tmp_path: Path) -> None:
+    """Those of the held-out texts that are in the training file too."""
+    held_out = tmp_path / "held-out.csv"
+    held_out.write_text(
+        "\n".join([*(files / "train.csv").read_text().splitlines()[:20], "mine,A film that nobody labelled.,"])
+    )
+    begin = ("start", "reviews", files / "train.csv", held_out, "--out", tmp_path / "out", *SMALL)
+    refused = program(*begin, "--encoder", files / "network")
+    assert (refused.code, "held-out: expected labels, got none; label some" in refused.stderr) == (4, True)
+    assert not_encoded(program)
 
 
 def test_apply_leaves_out_the_texts_of_other_files(program: Program, files: Path, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """From labelled texts or token states to a calibrated classifier and its first report, step by step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
@@ -124,11 +124,7 @@ def start(
     budget = workspace.memory_budget
     used = Resources(kept_in, budget, shell)
     yield Stage.READ
-    for path in inputs.values():
-        if form_of(path).is_text:
-            checked = check_texts(path, options, used)
-            _check_one_label(path, checked.several_labels)
-            options = replace(options, class_names=checked.class_names)
+    options = _of_texts(inputs, options, used)
     states: dict[str, OpenedStates] = {}
     without = frozenset[bytes]()
     for part, path in inputs.items():
@@ -169,6 +165,20 @@ def start(
         shell.show("Drawing the evaluation")
         yield Reported(evaluation, write_evaluation(files.folder / "evaluation", name, test_title, evaluation))
     yield Reported(state, write_calibration_report(files.folder / "report", state, render))
+
+
+def _of_texts(inputs: Mapping[str, Path], options: SourceOptions, used: Resources) -> SourceOptions:
+    """Read all texts with their labels, before hours of encoding; return the options with the classes of the first."""
+    without = frozenset[bytes]()
+    for part, path in inputs.items():
+        if form_of(path).is_text:
+            checked = check_texts(path, options, used, without=without)
+            if part in STORED:
+                checked.require_labels(part)
+            _check_one_label(path, checked.several_labels)
+            options = replace(options, class_names=checked.class_names)
+            without |= checked.summary.text_digests
+    return options
 
 
 def _check_one_label(path: Path, are_several: bool) -> None:

@@ -53,6 +53,10 @@ class CheckedTexts:
     class_names: tuple[str, ...]
     several_labels: bool
 
+    def require_labels(self, purpose: str) -> None:
+        """Check that something is labelled; see `OpenedStates.require_labels`."""
+        _require_labels(purpose, bool(self.summary.labels))
+
 
 @dataclass(frozen=True, slots=True)
 class OpenedStates:
@@ -66,11 +70,7 @@ class OpenedStates:
 
         Raises NotReadyError if nothing is. purpose: what messages call the file.
         """
-        known = self.shards.kind == "token" or bool((self.shards.labels >= 0).any())
-        if self.summary is not None:
-            known = bool(self.summary.labels)
-        if not known:
-            raise NotReadyError(f"{purpose}: expected labels, got none; label some")
+        _require_labels(purpose, self.shards.kind == "token" or bool((self.shards.labels >= 0).any()))
 
 
 def open_states(
@@ -135,6 +135,11 @@ def check_texts(
     for _ in texts.documents(class_names):
         pass
     return CheckedTexts(texts, summary, class_names, several)
+
+
+def _require_labels(purpose: str, are_there: bool) -> None:
+    if not are_there:
+        raise NotReadyError(f"{purpose}: expected labels, got none; label some")
 
 
 def text_digests(paths: Sequence[Path], options: SourceOptions, resources: Resources) -> frozenset[bytes]:
