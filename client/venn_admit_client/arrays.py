@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .naming import type_text
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -28,7 +30,7 @@ def values_of(values: Any, name: str, refused: type[Exception]) -> Any:
     """
     is_single = not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0
     if is_single or isinstance(values, (str, bytes, Mapping, Set)):
-        raise refused(f"{name}: expected a list or an array of values, got a {type(values).__name__}")
+        raise refused(f"{name}: expected a list or an array of values, got {type_text(values)}")
     return values.to_pylist() if hasattr(values, "to_pylist") else values
 
 
@@ -55,5 +57,5 @@ def array_of(values: Any, name: str, refused: type[Exception]) -> Array:
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise refused(f"{name}: expected numbers, as many in each row: {error}") from error
     if array.dtype == object and not array.ndim:
-        raise refused(f"{name}: expected numbers, in an array for example, got a {type(values).__name__}")
+        raise refused(f"{name}: expected numbers, in an array for example, got {type_text(values)}")
     return array

@@ -6,6 +6,8 @@ from numbers import Real
 from operator import index
 from typing import Any, overload
 
+from .naming import type_text
+
 
 @overload
 def listed_ids(argument: str, ids: Collection[str], refused: type[Exception]) -> list[str]: ...
@@ -103,4 +105,4 @@ def encoded_members(body: Mapping[str, Any], refused: type[Exception]) -> bytes:
 def _plain(value: Any) -> Any:
     if type(value).__module__ == "numpy" and value.ndim == 0:
         return value.item()
-    raise TypeError(f"a {type(value).__name__} is none of its types")
+    raise TypeError(f"{type_text(value)} is none of its types")

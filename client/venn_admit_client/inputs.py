@@ -12,6 +12,7 @@ from .arrays import Array, array_of, is_missing, is_tensor, values_of
 from .bodies import ATTRIBUTE_NESTING
 from .errors import InvalidInputError
 from .given import encoded, encoded_members
+from .naming import type_text
 
 # The service reads requests of 32 MiB.
 _MOST_BYTES = 24 << 20
@@ -149,8 +150,7 @@ def attribute_columns(attributes: Any) -> dict[str, list[Any]]:
         attributes = {name: attributes[name] for name in attributes.columns}
     elif not isinstance(attributes, Mapping):
         raise InvalidInputError(
-            "attributes: expected a mapping of columns, a DataFrame or a table of Arrow, got a "
-            f"{type(attributes).__name__}"
+            f"attributes: expected a mapping of columns, a DataFrame or a table of Arrow, got {type_text(attributes)}"
         )
     return {
         str(name): [
@@ -180,8 +180,8 @@ def _json_value(value: Any, where: str, depth: int = 0) -> Any:
         case date() | time():  # a date may have a time
             return value.isoformat()
     raise InvalidInputError(
-        f"{where}: expected numbers, texts, dates, booleans, or lists and dictionaries of them, got a "
-        f"{type(value).__name__}; cast it to text or leave it out"
+        f"{where}: expected numbers, texts, dates, booleans, or lists and dictionaries of them, got "
+        f"{type_text(value)}; cast it to text or leave it out"
     )
 
 

@@ -14,6 +14,7 @@ from .arrays import Array
 from .bodies import ARROW_STREAM, CSV, PARQUET
 from .errors import InvalidInputError
 from .inputs import attribute_columns, column, texts
+from .naming import type_text
 
 _EXEMPLARS = {".parquet": PARQUET, ".arrows": ARROW_STREAM}
 _LABELS = {**_EXEMPLARS, ".csv": CSV}
@@ -100,7 +101,7 @@ def _reader(data: Any) -> Any:
             return pa.RecordBatchReader.from_stream(data)
         except (pa.ArrowException, ValueError) as error:
             raise InvalidInputError(f"the {type(data).__name__} cannot be read as a table: {error}") from error
-    raise InvalidInputError(f"expected a path, a pyarrow Table or a DataFrame, got a {type(data).__name__}")
+    raise InvalidInputError(f"expected a path, a pyarrow Table or a DataFrame, got {type_text(data)}")
 
 
 def _of_columns(columns: Mapping[str, Any], attributes: Any) -> Any:

@@ -250,7 +250,7 @@ def test_numbers_of_numpy_are_numbers_of_json() -> None:
     made = Transport(NOBODY, "key", timeout=1, retries=Retries(0))
     with pytest.raises(errors.UnavailableError):  # it was encoded, and nobody listens
         made.post("x", body={"rows": np.int64(4), "rate": np.float32(0.5), "is": np.bool_(True)})
-    with pytest.raises(InvalidInputError, match="labels: expected what JSON can hold: a ndarray is none of its types"):
+    with pytest.raises(InvalidInputError, match="labels: expected what JSON can hold: an ndarray is none of its types"):
         made.put("x", body={"rows": 4, "labels": np.zeros(2)})
     with pytest.raises(InvalidInputError, match="neighbours: expected what JSON can hold"):
         list(bodies("points", [{"x": 1}], {"weighted": None, "neighbours": float("nan")}, most_rows=1))

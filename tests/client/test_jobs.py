@@ -84,7 +84,7 @@ class TestScore:
             classifier.score(tmp_path / "points.npz")
         with pytest.raises(client.InvalidInputError, match="cannot be read"):
             classifier.score(tmp_path / "missing.parquet")
-        with pytest.raises(client.InvalidInputError, match="got a int"):
+        with pytest.raises(client.InvalidInputError, match="got an int"):
             classifier.score(7)
         table = as_table(samples.scored())
         vectors = table.column("vector").to_pylist()

@@ -200,7 +200,7 @@ POINTS = blobs(50, 9)[0]
             3,
             "expected the name of a step, a fitted transformer or a function, got",
         ),
-        (3, None, "model: expected a torch module, a fitted estimator, or a function, got a int"),
+        (3, None, "model: expected a torch module, a fitted estimator, or a function, got an int"),
         (max, "layer", "layer: expected none for a function"),
     ],
 )
@@ -267,7 +267,7 @@ class TestBatches:
         [
             ("text", {}, "expected batches, such as a DataLoader, or an array of rows, got a str"),
             ({"rows": POINTS}, {}, "got a dict; a single batch goes into a list"),
-            (5, {}, "got a int"),
+            (5, {}, "got an int"),
             (POINTS, {"batch_size": 0}, "batch_size: expected at least 1, got 0"),
             ([(POINTS, 1, 2)], {}, "inputs: expected a batch with one member .*, got 3, of which 3 are not named"),
             ([{"x": POINTS}], {}, "members that the model takes by name, which takes rows, got a dict .* 'x'; choose"),
@@ -277,16 +277,16 @@ class TestBatches:
                 "ids: the batch has no member 'id'; it is a dict with the members 'rows'",
             ),
             ([(POINTS, [1])], {"labels": 2}, "labels: the batch has no member 2; it is a tuple of 2 members"),
-            ([POINTS], {"ids": "id"}, "ids: the batch has no member 'id'; it is a ndarray"),
+            ([POINTS], {"ids": "id"}, "ids: the batch has no member 'id'; it is an ndarray"),
             ([(POINTS, [1])], {}, "labels: expected 50 values, one for each row of the batch, got 1"),
-            ([(POINTS, 7)], {}, "labels: expected 50 values, .* got a int"),
+            ([(POINTS, 7)], {}, "labels: expected 50 values, .* got an int"),
             ([(POINTS, POINTS)], {}, r"labels: expected 50 values, .* got shape \(50, 4\)"),
             ([POINTS], {"ids": range(49)}, "ids: expected 50 values, .* got 49 for all rows"),
             ([POINTS], {"ids": range(51)}, "halves: ids: expected 50 values, one for each row, got 51"),
             (
                 [POINTS],
                 {"inputs": 1.5},
-                "inputs: expected a name, a position, a list of them, or a function, got float",
+                "inputs: expected a name, a position, a list of them, or a function, got a float",
             ),
         ],
     )
@@ -297,7 +297,7 @@ class TestBatches:
     @pytest.mark.parametrize(
         ("made", "message"),
         [
-            (POINTS, r"model: expected a pair \(vectors, logits\) from a function, got a ndarray"),
+            (POINTS, r"model: expected a pair \(vectors, logits\) from a function, got an ndarray"),
             ((POINTS[:3], POINTS), r"vectors: expected 50 rows, as many as the logits have, got shape \(3, 4\)"),
             ((POINTS[0], POINTS), r"vectors: expected shape \(n, D\), got \(4,\)"),
             ((None, POINTS[0]), r"logits: expected shape \(n, C\), got \(4,\)"),

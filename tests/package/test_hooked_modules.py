@@ -358,7 +358,7 @@ class TestLayers:
         chosen = venn_admit.hook(network, "rnn", reduce=lambda returned: returned[1][-1]).over([steps]).arrays()
         np.testing.assert_allclose(chosen["vectors"], last[-1].detach(), rtol=1e-6)
         message = refused(venn_admit.hook(network, "rnn", reduce=lambda _: 3).over([steps]))
-        assert "output of layer 'rnn': expected a tensor from reduce, got a int" in message
+        assert "output of layer 'rnn': expected a tensor from reduce, got an int" in message
 
     def test_padding_does_not_count(self, text: Text) -> None:
         batch = collate([Texts(9, 2)[row] for row in range(9)])

@@ -578,7 +578,7 @@ class TestRefusals:
             ({"logits": np.zeros((1, 3))}, r"vectors: expected shape \(n, 8\), got none; give them with the logits"),
             ({"vectors": np.zeros((1, 8))}, "logits are missing"),
             ({"data": "x.npz", "labels": [1]}, "expected either data or arrays, got both: data and labels"),
-            ({"data": 3}, "expected a path, a pyarrow Table .* got a int"),
+            ({"data": 3}, "expected a path, a pyarrow Table .* got an int"),
             ({"data": pa.table({"vector": [[0.0]]})}, "table: columns: expected one named 'logits'"),
         ],
     )

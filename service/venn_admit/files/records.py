@@ -22,6 +22,7 @@ from venn_admit.files.inputs import Place, input_error
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit_client.arrays import is_missing
 from venn_admit_client.bodies import ATTRIBUTE_NESTING
+from venn_admit_client.naming import type_text
 
 VERSION_RULE = "1 to 200 printable characters, without spaces around them"
 _VERSION_LENGTH = 200
@@ -372,4 +373,4 @@ def _plain_scalar(value: Any) -> Any:
         case date() | time():  # a date may have a time
             return value.isoformat()
     expected = "numbers, texts, dates, booleans, or lists and dictionaries of them"
-    raise ValueError(expected, f"a {type(value).__name__}", "cast it to text or leave it out")
+    raise ValueError(expected, type_text(value), "cast it to text or leave it out")

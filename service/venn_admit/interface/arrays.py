@@ -9,6 +9,7 @@ import pyarrow as pa
 from venn_admit.errors import InvalidInputError
 from venn_admit_client import arrays
 from venn_admit_client.arrays import Array, is_tensor
+from venn_admit_client.naming import type_text
 
 _TABLES = (
     "a path, a pyarrow Table or RecordBatchReader, a DataFrame, or what a hook returns, or else arrays by their names, "
@@ -86,4 +87,4 @@ def arrow_of(data: Any, *, expected: str = _TABLES) -> pa.Table | pa.RecordBatch
     except UNREADABLE as error:
         said = "; ".join(map(str, error.args))  # the column is named in the second
         raise InvalidInputError(f"the {type(data).__name__} cannot be read as a table: {said}") from error
-    raise InvalidInputError(f"expected {expected}, got a {type(data).__name__}")
+    raise InvalidInputError(f"expected {expected}, got {type_text(data)}")

@@ -151,7 +151,7 @@ REFUSED: dict[str, tuple[str, str | bytes, str]] = {
     "blank texts": ("t.csv", "text,label\na,no\n  ,no\n,no\n", r"texts \(row 1, row 2\): .* no blank one, got 2;"),
     "no column of texts, with a name that is not English": ("t.csv", "größe\x9b\na\n", r"columns: 'größe\\x9b'"),
     "no column of texts": ("t.csv", "review,label\na,no\n", "row 0: expected a column 'text', got none; name the col"),
-    "a text that is a number": ("t.jsonl", '{"text": 3}\n', "row 0, text: expected text, got a int"),
+    "a text that is a number": ("t.jsonl", '{"text": 3}\n', "row 0, text: expected text, got an int"),
     "an id twice": ("t.csv", "id,text\nx,a\nx,b\n", "row 0 and row 1, id: expected every id once, got 'x' twice"),
     "an id that is missing": ("t.csv", "id,text\n,a\n", "row 0, id: expected text or an integer, got nothing"),
     "another encoding": ("t.csv", "text\nschön\n".encode("latin-1"), "expected text in UTF-8, got bytes that are not"),

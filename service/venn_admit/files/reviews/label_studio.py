@@ -9,6 +9,7 @@ from typing import Any
 
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.reviews.given import GivenLabels, OneLabel, by_reviewer, listed, member, shown_name
+from venn_admit_client.naming import type_text
 from venn_admit_client.records.reviews import ReviewPoint
 
 NAME = "label"
@@ -42,7 +43,7 @@ def _of_task(where: str, each: object) -> Iterator[OneLabel]:
     for number, annotation in enumerate(member(where, each, "annotations", list)):
         at = f"{where}: annotation {number}"
         if not isinstance(annotation, dict):
-            raise InvalidInputError(f"{at}: expected an object, got {type(annotation).__name__}")
+            raise InvalidInputError(f"{at}: expected an object, got {type_text(annotation)}")
         if annotation.get("was_cancelled"):
             continue
         results = [

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from venn_admit.errors import InvalidInputError
+from venn_admit_client.naming import type_text
 
 LABEL_NAMES = ("labels", "label")
 """Members of a mapping that hold labels, and go into no model, unless it is said otherwise."""
@@ -103,7 +104,7 @@ def _chosen(batch: Any, inputs: Any, parameters: Parameters | None) -> Arguments
         return Arguments((member(batch, inputs, "inputs"),), {})
     if not isinstance(inputs, (list, tuple)) or not all(isinstance(key, (str, int)) for key in inputs):
         raise InvalidInputError(
-            f"inputs: expected a name, a position, a list of them, or a function, got {type(inputs).__name__}"
+            f"inputs: expected a name, a position, a list of them, or a function, got {type_text(inputs)}"
         )
     if is_frame(batch):
         return Arguments((batch[list(inputs)],), {})
@@ -128,7 +129,7 @@ def _by_name(batch: Mapping[Any, Any], used: frozenset[str | int], parameters: P
 
 def _described(batch: Any) -> str:
     if isinstance(batch, Mapping) or is_frame(batch):
-        return f"a {type(batch).__name__} with the members {', '.join(map(repr, batch))}"
+        return f"{type_text(batch)} with the members {', '.join(map(repr, batch))}"
     if isinstance(batch, (tuple, list)):
-        return f"a {type(batch).__name__} of {len(batch)} members"
-    return f"a {type(batch).__name__}"
+        return f"{type_text(batch)} of {len(batch)} members"
+    return type_text(batch)

@@ -7,6 +7,7 @@ from typing import Any
 from venn_admit.errors import InvalidInputError
 from venn_admit.interface.arrays import attributes_of, column_of
 from venn_admit.interface.hooks.arguments import LABEL_NAMES, Arguments, Parameters, arguments_of, is_members, member
+from venn_admit_client.naming import type_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +114,7 @@ def _column(batch: Any, choice: Any, what: str, first_row: int, count: int) -> S
     else:
         values = _found(batch, choice, what)
     if values is None or isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
-        raise _no_column(what, count, f"a {type(values).__name__}")
+        raise _no_column(what, count, type_text(values))
     if len(getattr(values, "shape", (1,))) != 1 and not what.startswith("attribute"):
         raise _no_column(what, count, f"shape {tuple(values.shape)}")
     column = column_of(values)

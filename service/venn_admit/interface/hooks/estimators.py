@@ -11,6 +11,7 @@ from venn_admit.files.sources import plain_list
 from venn_admit.interface.arrays import column_of
 from venn_admit.interface.hooks.arguments import Arguments
 from venn_admit.interface.hooks.model import Floats, Model, Outputs, two_logits
+from venn_admit_client.naming import type_text
 
 LEAST_PROBABILITY = 1e-30
 """What a probability of 0 is taken for, since its logarithm is not finite."""
@@ -38,7 +39,7 @@ class HookedEstimator(Model):
         if isinstance(layer, str):
             self._layer = _step(self.name, layer, estimator)
         elif not (layer is None or hasattr(layer, "transform") or callable(layer)):
-            got = f"a {type(layer).__name__}"
+            got = type_text(layer)
             raise input_error(self.name, "layer", "the name of a step, a fitted transformer or a function", got)
         self.vector_name = f"output of step {layer!r}" if isinstance(layer, str) else "features"
 

@@ -13,6 +13,7 @@ from venn_admit.interface.hooks.estimators import HookedEstimator, is_estimator
 from venn_admit.interface.hooks.model import Model, Outputs
 from venn_admit.interface.hooks.modules import HookedModule
 from venn_admit.interface.hooks.outputs import HookedBatches
+from venn_admit_client.naming import type_text
 
 
 class HookedFunction(Model):
@@ -28,7 +29,7 @@ class HookedFunction(Model):
         """Call it."""
         made = self._function(*arguments.positional, **arguments.named)
         if not isinstance(made, (tuple, list)) or len(made) != 2:
-            got = f"a {type(made).__name__}"
+            got = type_text(made)
             raise input_error(self.name, "model", "a pair (vectors, logits) from a function", got)
         vectors, logits = made
         return Outputs(None if vectors is None else array_of(vectors), array_of(logits))
@@ -79,14 +80,12 @@ def hook(
     given = {"take": take != "output", "reduce": reduce is not None, "logits": logits is not None}
     unwanted = [name for name, is_given in given.items() if is_given]
     if unwanted:
-        raise InvalidInputError(
-            f"{', '.join(unwanted)}: expected with a torch module only, got a {type(model).__name__}"
-        )
+        raise InvalidInputError(f"{', '.join(unwanted)}: expected with a torch module only, got {type_text(model)}")
     if is_estimator(model):
         return Hook(HookedEstimator(model, layer))
     if not callable(model):
         raise InvalidInputError(
-            f"model: expected a torch module, a fitted estimator, or a function, got a {type(model).__name__}"
+            f"model: expected a torch module, a fitted estimator, or a function, got {type_text(model)}"
         )
     if layer is not None:
         raise InvalidInputError("layer: expected none for a function, which returns the vectors itself")

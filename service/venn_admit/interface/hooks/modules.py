@@ -14,6 +14,7 @@ from venn_admit.interface.arrays import array_of
 from venn_admit.interface.hooks.arguments import Arguments, parameters_of
 from venn_admit.interface.hooks.model import Model, Outputs, two_logits
 from venn_admit.interface.hooks.pooling import POOLINGS, flattened, pooled, shape_advice, states_of
+from venn_admit_client.naming import type_text
 
 if TYPE_CHECKING:
     import torch
@@ -45,7 +46,7 @@ class HookedModule(Model):
         if not (reduce is None or callable(reduce) or reduce in POOLINGS):
             raise InvalidInputError(f"reduce: expected a function or one of {', '.join(POOLINGS)}, got {reduce!r}")
         if not (logits is None or callable(logits) or isinstance(logits, (str, int))):
-            raise InvalidInputError(f"logits: expected a name, a position or a function, got a {type(logits).__name__}")
+            raise InvalidInputError(f"logits: expected a name, a position or a function, got {type_text(logits)}")
         self._layer: Module | None = None
         if layer is not None:
             name, self._layer = _find_layer(self._module, self.name, layer)
@@ -106,7 +107,7 @@ class HookedModule(Model):
         except InvalidInputError as error:
             raise InvalidInputError(f"{self.name}: {self.vector_name}: {error}") from error
         if not isinstance(found, torch.Tensor):
-            raise input_error(self.name, self.vector_name, "a tensor from reduce", f"a {type(found).__name__}")
+            raise input_error(self.name, self.vector_name, "a tensor from reduce", type_text(found))
         if found.ndim != 2:
             advice = shape_advice(found.ndim)
             raise input_error(self.name, self.vector_name, "shape (n, D)", tuple(found.shape), advice)
@@ -137,7 +138,7 @@ class HookedModule(Model):
 
         found = _chosen(self.name, output, self._chosen_logits)
         if not isinstance(found, torch.Tensor):
-            got = f"a {type(found).__name__}"
+            got = type_text(found)
             raise input_error(self.name, "logits", "a tensor", got, "choose it: logits=lambda output: ...")
         logits = array_of(found)
         is_one_output = logits.ndim == 2 and logits.shape[1] == 1
@@ -204,7 +205,7 @@ def _find_layer(module: "Module", module_name: str, layer: "str | Module") -> "t
     for name, one in names.items():
         if one is layer:
             return name, one
-    got = f"a {type(layer).__name__}"
+    got = type_text(layer)
     raise input_error(module_name, "layer", "one of its layers, or the name of one", got, "it is no part of the module")
 
 
@@ -236,6 +237,6 @@ def _chosen(module_name: str, output: Any, choice: str | int | Callable[[Any], A
         return getattr(output, choice)
     except (KeyError, IndexError, AttributeError, TypeError):
         members = f" with {', '.join(map(repr, output))}" if isinstance(output, Mapping) else ""
-        got = f"a {type(output).__name__}{members}"
+        got = f"{type_text(output)}{members}"
         advice = "choose them: logits=lambda output: ..."
         raise input_error(module_name, "logits", f"an output with the member {choice!r}", got, advice) from None

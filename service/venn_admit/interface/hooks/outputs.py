@@ -16,6 +16,7 @@ from venn_admit.files.records import NOTHING_STATED, ExemplarBatch, Layout, Stat
 from venn_admit.files.sources import ArraySource, ExemplarSource, array_layout, plain_list, rows_at_once
 from venn_admit.interface.hooks.columns import BatchColumns
 from venn_admit.interface.hooks.model import Model, check_outputs
+from venn_admit_client.naming import type_text
 
 
 def row_count(rows: Any) -> int:
@@ -40,7 +41,7 @@ def check_batches(data: Any) -> None:
         )
     if isinstance(data, (str, bytes, dict)) or not isinstance(data, Iterable):
         raise InvalidInputError(
-            f"expected batches, such as a DataLoader, or an array of rows, got a {type(data).__name__}; a single batch "
+            f"expected batches, such as a DataLoader, or an array of rows, got {type_text(data)}; a single batch "
             "goes into a list"
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from venn_admit.errors import InvalidInputError
+from venn_admit_client.naming import type_text
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +28,7 @@ def states_of(value: Any) -> "Tensor":
         return found
     members = f" with {', '.join(map(repr, value))}" if isinstance(value, Mapping) else ""
     raise InvalidInputError(
-        f"expected a tensor, or a tuple that begins with one, got a {type(value).__name__}{members}; choose the tensor "
+        f"expected a tensor, or a tuple that begins with one, got {type_text(value)}{members}; choose the tensor "
         "by reduce=lambda output: ..."
     )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.inputs import reading
 from venn_admit.layer.states.index import EncoderIdentity
+from venn_admit_client.naming import type_text
 
 if TYPE_CHECKING:
     import torch
@@ -213,7 +214,7 @@ def _load(folder: Path) -> tuple[Any, set[str], Any]:
     )
     tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, add_prefix_space=True, **local)
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        raise TypeError(f"a {type(tokenizer).__name__}")
+        raise TypeError(type_text(tokenizer))
     # What pools states into one is not used, and many networks are saved without it.
     missing = {key for key in loaded["missing_keys"] if "pooler" not in key}
     return model.eval(), missing, tokenizer

@@ -36,6 +36,7 @@ from venn_admit.files.records import Attributes, plain_attributes
 from venn_admit.layer.states.index import NOT_A_WORD, EncoderIdentity, Kind, StateDocument
 from venn_admit.layer.states.side_logits import SIDE_LOGITS, followed_by_logits
 from venn_admit.layer.states.writer import ShardWriter
+from venn_admit_client.naming import type_text
 
 _BATCH_ROWS = 64
 _BY_TOKEN = ("states", "token", "token_y", SIDE_LOGITS)
@@ -257,7 +258,7 @@ def _list(path: Path, where: str, value: object, of: str) -> list[object] | None
     """A list, or None for none. A text is no list of its characters."""
     if value is None or isinstance(value, list):
         return value
-    raise input_error(path, where, f"a list of {of}, one for each token", f"a {type(value).__name__}")
+    raise input_error(path, where, f"a list of {of}, one for each token", type_text(value))
 
 
 def _as_states(path: Path, place: str, values: npt.NDArray[Any]) -> Float32Array:

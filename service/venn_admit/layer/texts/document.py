@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from venn_admit.core.types import UNKNOWN_LABEL, IntArray
+from venn_admit_client.naming import type_text
 
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _SHOWN_NAMES = 5
@@ -72,7 +73,7 @@ def label_text(value: object) -> str | None:
         case str():
             text = value.strip()
             return (text[:-2] if text.endswith(".0") and _WHOLE.fullmatch(text[:-2]) else text) or None
-    raise ValueError("a class name or a class number", f"a {type(value).__name__}")
+    raise ValueError("a class name or a class number", type_text(value))
 
 
 def class_names_of(labels: Iterable[str]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from venn_admit.files.records import check_id, plain_attributes
 from venn_admit.layer.states.index import MOST_LABELS, TOKENS_CUT, Kind
 from venn_admit.layer.texts.document import ClassLabels, RawDocument, TextDocument, label_text
 from venn_admit.layer.texts.formats import CONLL_ENDINGS, TABLE_ENDINGS, read_conll, read_rows
+from venn_admit_client.naming import type_text
 
 ATTRIBUTE_CHARACTERS = 10_000
 """How much of a text is kept as an attribute; the encoder reads all that it can."""
@@ -199,7 +200,7 @@ class TextFile:
             raise input_error(self.path, place, f"a column {names.text!r}", "none", advice)
         text = row.pop(names.text)
         if text is not None and not isinstance(text, str):
-            raise input_error(self.path, f"{place}, {names.text}", "text", f"a {type(text).__name__}")
+            raise input_error(self.path, f"{place}, {names.text}", "text", type_text(text))
         given = row.pop(names.label, None)
         has_list = isinstance(given, list)
         try:
@@ -227,7 +228,7 @@ class TextFile:
             return None
         value = row.pop(column)
         if value is None or isinstance(value, bool) or not isinstance(value, str | int):
-            got = "nothing" if value is None else f"a {type(value).__name__}"
+            got = "nothing" if value is None else type_text(value)
             raise input_error(self.path, f"{place}, {column}", "text or an integer", got, "give every row an id")
         return str(value)
 
