@@ -16,6 +16,7 @@ from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPo
 from venn_admit.core.comparison.methods import ComparisonCalibration, ComparisonPoints, comparison_methods
 from venn_admit.core.comparison.selective import CERTIFIED, Promise, selective_methods
 from venn_admit.core.types import IntArray, MethodSets, SelectiveMethod
+from venn_admit.errors import NotReadyError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,10 +54,16 @@ def rivals_on_mc(
         would need `vp`; m points each, in the order of `rows`.
 
     Raises:
-        NotReadyError: There are no points to calibrate on.
+        NotReadyError: There is nothing to calibrate on, because all points are of `mc` and in one fold.
     """
     mc = data.held_out.mc
     fold = fold_of(mc.keys, seed=seed)
+    if not data.held_out.knn.keys and len(np.unique(fold)) == 1:
+        raise NotReadyError(
+            "expected points of mc in several folds, to calibrate on some and judge others, got all "
+            f"{len(mc.keys):,} in one: a fold holds whole documents, of which mc has {len(set(mc.keys)):,}, and copies "
+            "count as one; ingest held-out data of other documents"
+        )
     parts: dict[str, list[tuple[IntArray, SelectiveMethod]]] = {}
     for number in range(FOLD_COUNT):
         places = np.flatnonzero(fold[rows] == number)
