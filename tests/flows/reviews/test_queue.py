@@ -511,6 +511,16 @@ def test_labels_that_come_back_again_after_a_switch_are_known(scored: Bench) -> 
     assert (done.reviewer, done.rows, done.corrected) == ("anna", 1, 1)
 
 
+def test_an_unchanged_label_that_a_tool_has_a_newer_time_of_does_not_count_again(scored: Bench) -> None:
+    anna, berta = GivenLabels("anna", {"tweet-1": "1"}), GivenLabels("berta", {"tweet-1": "0"})
+    record(scored.engine, NAME, "tasks.json", [anna, berta], reviewer="carla")
+    assert record(scored.engine, NAME, "tasks.json", [berta, anna], reviewer="carla") == []
+    assert scored.value("SELECT label FROM exemplar WHERE external_id = 'tweet-1'") == 0
+    give(scored.engine, NAME, "anna", {"tweet-1": "1"})
+    assert scored.value("SELECT label FROM exemplar WHERE external_id = 'tweet-1'") == 1
+    assert record(scored.engine, NAME, "tasks.json", [anna, berta], reviewer="carla") == []
+
+
 def test_what_was_predicted_comes_from_the_generation_that_has_the_point(scored: Bench) -> None:
     """Only the one from before the switch has the tweets, and decided on them."""
     before = give(scored.engine, NAME, "anna", {"tweet-1": 1, "tweet-2": 1})
