@@ -94,9 +94,8 @@ def counted(value: Callable[[str], Any]) -> Answer:
 
 
 @pytest.fixture(scope="module")
-def shells(ingested: Program, server_url: str, session_folder: Path) -> Iterator[Shells]:
-    folder = session_folder / "guards"
-    folder.mkdir()
+def shells(ingested: Program, server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shells]:
+    folder = tmp_path_factory.mktemp("guards")
     with (
         copied(ingested, server_url, folder) as program,
         serving(program) as service,

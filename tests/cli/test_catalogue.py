@@ -31,10 +31,9 @@ DOCUMENTS = 7
 
 
 @pytest.fixture(scope="module")
-def busy(calibrated: Program, server_url: str, session_folder: Path) -> Iterator[Program]:
+def busy(calibrated: Program, server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     """The program with two settings, a scored file without labels and a job that nobody computes; to be left so."""
-    folder = session_folder / "busy"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("busy")
     with copied(calibrated, server_url, folder) as program:
         assert program("calibrate", NAME, "--method", "venn-admit", "--alpha", "0.1", "--kappa", 5).code == 0
         columns = samples.scored()
