@@ -53,17 +53,7 @@ INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
 CROSS JOIN
     LATERAL (
         SELECT bool_and(event.selection <> 'random') AS is_chosen
-        FROM label_event AS event
-        WHERE
-            event.exemplar_id = exemplar.id
-            -- A label that was taken back says nothing of the next one.
-            AND event.id > (
-                SELECT coalesce(max(retraction.id), 0)
-                FROM label_event AS retraction
-                WHERE
-                    retraction.exemplar_id = exemplar.id
-                    AND retraction.label IS NULL
-            )
+        FROM label_events_since_retraction_v1(exemplar.id) AS event
     ) AS given
 WHERE exemplar.label IS NOT NULL
 ORDER BY wanted.position;

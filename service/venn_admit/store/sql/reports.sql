@@ -85,16 +85,7 @@ CROSS JOIN
         SELECT
             event.selection,
             event.created_at
-        FROM label_event AS event
-        WHERE
-            event.exemplar_id = exemplar.id
-            AND event.id > (
-                SELECT coalesce(max(retraction.id), 0)
-                FROM label_event AS retraction
-                WHERE
-                    retraction.exemplar_id = exemplar.id
-                    AND retraction.label IS NULL
-            )
+        FROM label_events_since_retraction_v1(exemplar.id) AS event
         ORDER BY event.selection = 'selected' ASC, event.id DESC
         LIMIT 1
     ) AS latest
@@ -281,11 +272,8 @@ wanted AS (
             FROM job_row AS row_of_job
             WHERE
                 row_of_job.job_id = request.id
-                -- Any row of the stretch: what comes first may always be of one kind, as the first point of documents.
-                AND row_of_job.row_number = least(
-                    sampled.row_number
-                    + ('x' || left(md5(sampled.row_number::text), 12))::bit(48)::bigint % stretch.row_count,
-                    request.row_count - 1
+                AND row_of_job.row_number = row_of_stretch_v1(
+                    sampled.row_number, stretch.row_count, request.row_count
                 )
             -- There is one row. The limit keeps this from becoming a join that reads every row of a large request.
             ORDER BY row_of_job.row_number
@@ -365,16 +353,7 @@ CROSS JOIN
 LEFT JOIN
     LATERAL (
         SELECT event.selection
-        FROM label_event AS event
-        WHERE
-            event.exemplar_id = wanted.exemplar_id
-            AND event.id > (
-                SELECT coalesce(max(retraction.id), 0)
-                FROM label_event AS retraction
-                WHERE
-                    retraction.exemplar_id = wanted.exemplar_id
-                    AND retraction.label IS NULL
-            )
+        FROM label_events_since_retraction_v1(wanted.exemplar_id) AS event
         -- A correction by anybody changes the label, and not how the point was chosen.
         ORDER BY event.selection = 'selected' ASC, event.id DESC
         LIMIT 1
@@ -405,8 +384,7 @@ WITH request AS (
 placed AS (
     SELECT
         request.*,
-        -- The rows of a day are numbered through its requests, and one in every n of them is taken: any of these, since
-        -- what comes first may always be of one kind, as the first point of documents.
+        -- The rows of a day are numbered through its requests, and one in every n of them is taken.
         sum(request.row_count) OVER (PARTITION BY request.day ORDER BY request.id) - request.row_count AS rows_before,
         ceil(sum(request.row_count) OVER (PARTITION BY request.day)::numeric / :sampled)::bigint AS every
     FROM request
@@ -429,11 +407,7 @@ looked_up AS MATERIALIZED (
                     FROM job_row
                     WHERE
                         job_row.job_id = placed.id
-                        AND job_row.row_number = least(
-                            taken.row_number
-                            + ('x' || left(md5(taken.row_number::text), 12))::bit(48)::bigint % placed.every,
-                            placed.row_count - 1
-                        )
+                        AND job_row.row_number = row_of_stretch_v1(taken.row_number, placed.every, placed.row_count)
                 )
                 AND decision.weighted = placed.weighted
                 AND decision.require_full_match = placed.require_full_match
