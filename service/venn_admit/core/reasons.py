@@ -53,6 +53,12 @@ class Reason(StrEnum):
         "What was certified of its class is withdrawn: labels refute it, or an alarm of the promise stands for it.",
         "Let a person decide; label recent traffic, and begin the next chain.",
     )
+    CLASS_NOT_CERTIFIED = (
+        "class not certified",
+        9,
+        "No score of its class was shown to be right often enough, so nothing of the class is admitted.",
+        "Let a person decide; label more data of this class and calibrate again.",
+    )
     GROUP_NOT_CERTIFIED = (
         "group not certified",
         7,

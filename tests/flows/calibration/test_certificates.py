@@ -8,10 +8,12 @@ import pytest
 from tests.flows.recalibration import EDGE, Due, age, give
 from tests.running import Arrays, Bench, certificate_of
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
+from venn_admit.core.reasons import Reason
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.data.label import label
+from venn_admit.flows.reports.report import report
 
 NAME, CLASSES, DIMENSION, K = "shapes", 3, 2, 4
 BOTH = ("predicted", "true")
@@ -119,7 +121,11 @@ def test_one_class_wrong_is_never_admitted(shapes: Bench) -> None:
     assert policy.thresholds[2] is None
     scores = shapes.score(NAME, shapes.write("scored.npz", points("scored", np.full(5, 1), right=False)), weighted=None)
     assert scores.column("predicted").tolist() == [2] * 5
-    assert scores.column("reason").tolist() == ["score below threshold"] * 5
+    assert scores.column("reason").tolist() == ["class not certified"] * 5
+    made = report(shapes.workspace(), NAME, calibration_id=None)
+    counts = made.part.rejected_of_reference(made)
+    assert counts[Reason.CLASS_NOT_CERTIFIED] == 300
+    assert sum(counts.values()) + made.part.admitted_of_reference == made.snapshot.mc_count
 
 
 def test_a_reliability_without_a_model_certifies_as_the_network_does(shapes: Bench) -> None:

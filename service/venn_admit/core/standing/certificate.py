@@ -17,7 +17,7 @@ from venn_admit.core.calibrators.certified.certificate import (
     TriedPolicy,
 )
 from venn_admit.core.calibrators.certified.chains import finite_thresholds
-from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.certified.policies import Policy, without_threshold
 from venn_admit.core.standing.chains import StandingChain
 from venn_admit.core.standing.state import ClassState, State, admitting, certified_counts, initial_wealth
 from venn_admit.core.types import FloatArray
@@ -73,6 +73,8 @@ def standing_certificate(
         untested = [one for one in range(len(chain.predicted)) if chain.place(kind, one) not in chain.tested]
         lacking += [ClassResult(kind, one, None, 0, 0, None, None) for one in untested]
     lost = tuple(one for one in range(len(chain.predicted)) if counts[one] and not kept[one])
+    thresholds = admitting(chain, kept)
+    never = tuple(one for one in without_threshold(thresholds) if one not in lost)
     last = [(state[place], kept[place] - 1) for place in chain.tested if kept[place]]
     return Certificate(
         alpha=alpha,
@@ -83,7 +85,7 @@ def standing_certificate(
         points=points,
         proposing=proposing,
         capped=sum(int(of.capped[step]) for of, step in last),
-        policy=Policy(admitting(chain, kept), withdrawn=lost) if promised else None,
+        policy=Policy(thresholds, withdrawn=lost, uncertified=never) if promised else None,
         admitted=sum(result.admitted for result in promised if result.kind is kinds[0]),
         classes=tuple(promised),
         lacking=tuple(lacking),

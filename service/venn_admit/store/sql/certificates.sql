@@ -50,14 +50,14 @@ WHERE
     AND document ->> 'promise' = 'average';
 
 -- name: policy
--- The thresholds of a snapshot's policy, what they bound, those of groups, and the classes that are withdrawn; nulls if
--- a certificate was asked for, and none passed.
+-- The thresholds of a snapshot's policy, what they bound, those of groups, and the classes that are never admitted;
+-- nulls if a certificate was asked for, and none passed.
 SELECT
     thresholds,
     bounded,
     groups,
-    -- Only what is certified by a chain can be withdrawn, and other documents need not be unpacked.
-    CASE WHEN chain_id IS NOT NULL THEN document -> 'withdrawn' END AS withdrawn
+    document -> 'withdrawn' AS withdrawn,
+    document -> 'uncertified' AS uncertified
 FROM certificate
 WHERE calibration_id = :calibration_id;
 

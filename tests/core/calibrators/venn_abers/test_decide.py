@@ -75,15 +75,17 @@ def test_a_certified_policy_admits_by_what_it_bounds(full_match: BoolArray | Non
     assert [Reason.of_code(code) for code in found.reason.tolist()] == [None, second[1], below, below]
 
 
-def test_a_class_of_which_the_certificate_is_withdrawn_is_rejected_for_that() -> None:
-    policy = Policy((0.75, None, None), withdrawn=(1,))
-    predicted, full_match = np.array([0, 0, 1, 2]), np.array([True, True, False, True])
-    score = np.array([0.7, 0.8, 1.0, 1.0])
-    found = select_by_policy(Bounds(score, np.ones(4)), score, predicted, policy, full_match=full_match)
+def test_a_class_that_is_never_admitted_is_rejected_for_that() -> None:
+    """A policy that does not say why, of a certificate from before it could, lets its decisions say what they said."""
+    policy = Policy((0.75, None, None, None), withdrawn=(1,), uncertified=(2,))
+    predicted, full_match = np.array([0, 0, 1, 2, 3]), np.array([True, True, False, False, True])
+    score = np.array([0.7, 0.8, 1.0, 1.0, 1.0])
+    found = select_by_policy(Bounds(score, np.ones(5)), score, predicted, policy, full_match=full_match)
     assert [Reason.of_code(code) for code in found.reason.tolist()] == [
         Reason.SCORE_BELOW_THRESHOLD,
         None,
         Reason.CERTIFICATE_WITHDRAWN,
+        Reason.CLASS_NOT_CERTIFIED,
         Reason.SCORE_BELOW_THRESHOLD,
     ]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.certified.policies import Policy, without_threshold
 from venn_admit.core.calibrators.promises import AskedPromise
 from venn_admit.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
@@ -99,6 +99,7 @@ class AveragePolicy:
         traffic: The number of points of recent traffic in the batch.
         admitted: How many of the calibration points are admitted.
         classes: (C,), one for each predicted class.
+        uncertified: As in `Policy`.
     """
 
     alpha: Decimal
@@ -107,11 +108,12 @@ class AveragePolicy:
     traffic: int
     admitted: int
     classes: tuple[ClassSelection, ...]
+    uncertified: tuple[int, ...] = ()
 
     @property
     def policy(self) -> Policy:
         """The thresholds, on the score."""
-        return Policy(tuple(one.threshold for one in self.classes))
+        return Policy(tuple(one.threshold for one in self.classes), uncertified=self.uncertified)
 
     @property
     def share(self) -> float:
@@ -176,6 +178,7 @@ def select_on_average(
         traffic=len(traffic.keys),
         admitted=int((points.score >= least[points.predicted]).sum()),
         classes=classes,
+        uncertified=without_threshold([one.threshold for one in classes]),
     )
 
 
@@ -238,7 +241,10 @@ def from_document(document: Mapping[str, Any]) -> AveragePolicy:
     try:
         classes = tuple(ClassSelection(**one) for one in document["classes"])
         said = {name: value for name, value in document.items() if name != "promise"}
-        return AveragePolicy(**{**said, "alpha": Decimal(document["alpha"]), "classes": classes})
+        uncertified = tuple(document.get("uncertified", ()))
+        return AveragePolicy(
+            **{**said, "alpha": Decimal(document["alpha"]), "classes": classes, "uncertified": uncertified}
+        )
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise InvalidInputError(
             f"expected the document of an average promise, got one that fails at {error!r}; recalibrate to write "

@@ -21,7 +21,7 @@ from venn_admit.core.calibrators.certified.evidence import Evidence
 from venn_admit.core.calibrators.certified.forecast import Column, Forecast
 from venn_admit.core.calibrators.certified.losses import Losses
 from venn_admit.core.calibrators.certified.points import CertificatePoints, Coverage, covers, group_thresholds
-from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.certified.policies import Policy, without_threshold
 from venn_admit.core.calibrators.certified.search import TOLERANCE, Limits, best_choice
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
@@ -371,7 +371,8 @@ def joined_policy(
             known = [one for one in (thresholds[number], threshold) if one is not None]
             thresholds[number] = min(known, default=None)
     parts = [(order.coverage, order.predicted, of_step) for order, of_step in steps]
-    return Policy(tuple(thresholds), groups=group_thresholds(parts, points.groups, class_count))
+    groups = group_thresholds(parts, points.groups, class_count)
+    return Policy(tuple(thresholds), groups=groups, uncertified=without_threshold(thresholds))
 
 
 def finite_thresholds(thresholds: FloatArray) -> tuple[float | None, ...]:

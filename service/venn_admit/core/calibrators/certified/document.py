@@ -83,8 +83,9 @@ def _policy_document(policy: Policy | None) -> dict[str, Any]:
         "bounded": None if policy is None else str(policy.bounded),
         # Absent unless groups were asked for, as in certificates made before there were any.
         **({"groups": groups_document(policy)} if policy is not None and policy.groups else {}),
-        # Absent unless a class is, as in certificates that say of its decisions that a threshold was not reached.
+        # Absent unless there are any, as in certificates whose decisions say that a threshold was not reached.
         **({"withdrawn": list(policy.withdrawn)} if policy is not None and policy.withdrawn else {}),
+        **({"uncertified": list(policy.uncertified)} if policy is not None and policy.uncertified else {}),
     }
 
 
@@ -106,13 +107,13 @@ def policy_from_document(document: Mapping[str, Any]) -> Policy | None:
     """Return the certified policy of a certificate that `to_document` made a document of; None if there is none.
 
     Args:
-        document: Its fields `thresholds`, `bounded` and, if there are any, `groups` and `withdrawn`.
+        document: Its fields `thresholds`, `bounded` and, if there are any, `groups`, `withdrawn` and `uncertified`.
     """
     if document["thresholds"] is None:
         return None
     groups = tuple(GroupThresholds(of["attribute"], tuple(of["least"])) for of in document.get("groups") or ())
-    withdrawn = tuple(document.get("withdrawn") or ())
-    return Policy(tuple(document["thresholds"]), Bounded(document["bounded"]), groups, withdrawn)
+    never = (tuple(document.get(name) or ()) for name in ("withdrawn", "uncertified"))
+    return Policy(tuple(document["thresholds"]), Bounded(document["bounded"]), groups, *never)
 
 
 def _result_document(result: ClassResult) -> dict[str, Any]:

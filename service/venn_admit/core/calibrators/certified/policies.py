@@ -8,6 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from venn_admit.core.calibrators.certification import GroupKind, Kind, PromisedClass
+from venn_admit.core.reasons import Reason
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 
@@ -47,12 +48,28 @@ class Policy:
         bounded: What the value is.
         groups: Those of the attributes that the policy was certified for, which must be reached too.
         withdrawn: The predicted classes that are never admitted because what was certified of them is withdrawn.
+        uncertified: The others that are never admitted, in policies whose decisions say so; see `without_threshold`.
     """
 
     thresholds: tuple[float | None, ...]
     bounded: Bounded = Bounded.SCORE
     groups: tuple[GroupThresholds, ...] = ()
     withdrawn: tuple[int, ...] = ()
+    uncertified: tuple[int, ...] = ()
+
+    @property
+    def never(self) -> Mapping[Reason, tuple[int, ...]]:
+        """Why which classes are never admitted, as far as its decisions say so."""
+        return {Reason.CLASS_NOT_CERTIFIED: self.uncertified, Reason.CERTIFICATE_WITHDRAWN: self.withdrawn}
+
+
+def without_threshold(thresholds: Sequence[float | None]) -> tuple[int, ...]:
+    """Return the predicted classes that are never admitted.
+
+    >>> without_threshold((0.8, None))
+    (1,)
+    """
+    return tuple(number for number, threshold in enumerate(thresholds) if threshold is None)
 
 
 def each_threshold(policy: Policy) -> dict[tuple[int, str, str], float | None]:

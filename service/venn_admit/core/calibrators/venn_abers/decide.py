@@ -61,10 +61,10 @@ def select_by_policy(
         attributes: The groups of the points, if the policy is for groups.
 
     Returns:
-        The verdicts. Without a policy, the reason is `Reason.POLICY_NOT_CERTIFIED`, for a class of which it is
-        withdrawn `Reason.CERTIFICATE_WITHDRAWN`, and for a group that the policy never admits
-        `Reason.GROUP_NOT_CERTIFIED`; otherwise the reasons are those of `select`, or `Reason.SCORE_BELOW_THRESHOLD` if
-        the policy bounds scores; a class that is never admitted has no threshold to reach.
+        The verdicts. Without a policy, the reason is `Reason.POLICY_NOT_CERTIFIED`; for a class that it never admits
+        `Reason.CERTIFICATE_WITHDRAWN` or `Reason.CLASS_NOT_CERTIFIED`, if the policy says which; and for a group that
+        it never admits `Reason.GROUP_NOT_CERTIFIED`. Otherwise the reasons are those of `select`, or
+        `Reason.SCORE_BELOW_THRESHOLD` if the policy bounds scores.
     """
     if policy is None:
         check_lengths(lower=bounds.lower, predicted=predicted)
@@ -78,8 +78,9 @@ def select_by_policy(
         full_match,
     )
     reason = np.where(are_covered(predicted, policy, groups), found.reason, Reason.GROUP_NOT_CERTIFIED.code)
-    is_withdrawn = np.isin(predicted, policy.withdrawn)
-    return Selection(found.decision, np.where(is_withdrawn, Reason.CERTIFICATE_WITHDRAWN.code, reason))
+    for why, classes in policy.never.items():
+        reason = np.where(np.isin(predicted, classes), why.code, reason)
+    return Selection(found.decision, reason)
 
 
 def _selection(reached: BoolArray, otherwise: Reason, predicted: IntArray, full_match: BoolArray | None) -> Selection:

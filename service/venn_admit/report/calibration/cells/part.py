@@ -132,11 +132,14 @@ class CellsPart(CellsContents):
         return [score_section(self), *certified, *average, cells_section(report, self)]
 
     def rejected_of_reference(self, report: CalibrationReport) -> Mapping[Reason, int]:
-        policy = None if self.certificate is None else self.certificate.policy
-        classes = () if policy is None else policy.withdrawn
-        withdrawn = sum(state.points for state in self.states if state.predicted in classes)
-        usual = {self._usual_reason: report.snapshot.mc_count - self.admitted - withdrawn}
-        return usual | ({Reason.CERTIFICATE_WITHDRAWN: withdrawn} if withdrawn else {})
+        found = self.certificate if self.average is None else self.average
+        never = {} if found is None or found.policy is None else found.policy.never
+        rejected = {
+            why: sum(state.points for state in self.states if state.predicted in classes)
+            for why, classes in never.items()
+            if classes
+        }
+        return rejected | {self._usual_reason: report.snapshot.mc_count - self.admitted - sum(rejected.values())}
 
     def traffic_notes(self) -> tuple[str, ...]:
         by_distance = "" if self.neighbour_count is None else "; d is cut at its quartiles over mc"

@@ -1,7 +1,7 @@
-"""A decision may say that what was certified of its class is withdrawn.
+"""A decision may say that nothing is certified of its class, or that what was is withdrawn.
 
-Why: it said that the score is below the threshold, of a class that has none any more. Certificates from before name no
-class as withdrawn, so that decisions by them can be computed again as they were made.
+Why: it said that the score is below the threshold, of a class that has none. Certificates from before name no such
+class, so that decisions by them can be computed again as they were made.
 """
 
 from alembic import op
@@ -22,14 +22,14 @@ BEFORE = (
     "score below threshold",
     "q below K",
 )
-AFTER = (*BEFORE, "certificate withdrawn")
+AFTER = (*BEFORE, "certificate withdrawn", "class not certified")
 
 
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL statement_timeout = '10min'")
     know(AFTER)
-    # An older one has no words for it.
+    # An older one has no words for them.
     op.execute(oldest_program(revision))
     validate()
 
@@ -37,10 +37,13 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL statement_timeout = '10min'")
-    op.execute("UPDATE venn_admit.decision SET reason = 'score below threshold' WHERE reason = 'certificate withdrawn'")
     op.execute(
-        "UPDATE venn_admit.certificate SET document = document - 'withdrawn' "
-        "WHERE chain_id IS NOT NULL AND document -> 'withdrawn' IS NOT NULL"
+        "UPDATE venn_admit.decision SET reason = 'score below threshold' "
+        "WHERE reason IN ('certificate withdrawn', 'class not certified')"
+    )
+    op.execute(
+        "UPDATE venn_admit.certificate SET document = document - 'withdrawn' - 'uncertified' "
+        "WHERE document ?| array['withdrawn', 'uncertified']"
     )
     know(BEFORE)
     op.execute(oldest_program("0116"))
