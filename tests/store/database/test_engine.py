@@ -21,7 +21,14 @@ from venn_admit.errors import ConflictError, DatabaseError, InvalidInputError
 from venn_admit.store.calibrations import calibration_points
 from venn_admit.store.database import engine as database_engine
 from venn_admit.store.database.address import database_url
-from venn_admit.store.database.engine import _problem_of_server, check_server, connect, create_engine, transaction
+from venn_admit.store.database.engine import (
+    _problem_of_server,
+    check_server,
+    connect,
+    create_engine,
+    driver_cursor,
+    transaction,
+)
 from venn_admit.store.decisions import removal
 from venn_admit.store.embedded.users import stop_embedded
 
@@ -110,6 +117,34 @@ def test_a_transaction_is_kept_or_undone_as_a_whole(engine: Engine) -> None:
         connection.execute(text("INSERT INTO thing VALUES (2)"))
     with transaction(engine) as connection:
         assert connection.execute(text("SELECT count(*) FROM thing")).scalar_one() == 0
+
+
+def read_once(connection: Connection) -> None:
+    connection.execute(text("SELECT 1"))
+
+
+def copy_once(connection: Connection) -> None:
+    with driver_cursor(connection).copy("COPY (SELECT 1) TO STDOUT") as copy:
+        list(copy)
+
+
+@pytest.mark.parametrize("read", [read_once, copy_once])
+def test_what_is_prepared_outlives_blocks_that_read(engine: Engine, read: Callable[[Connection], None]) -> None:
+    for _ in range(10):
+        with transaction(engine) as connection:
+            connection.execute(text("SELECT 2"))
+        with connect(engine) as connection:
+            read(connection)
+    with connect(engine) as connection:
+        known = connection.execute(text("SELECT statement FROM pg_prepared_statements")).scalars().all()
+    assert "SELECT 2" in known
+
+
+def test_a_block_that_fails_leaves_nothing(engine: Engine) -> None:
+    with pytest.raises(ConflictError), connect(engine) as connection:
+        give_up_after(connection, "CREATE TABLE taken_back (number integer)")
+    with connect(engine) as connection:
+        assert connection.execute(text("SELECT to_regclass('taken_back')")).scalar_one() is None
 
 
 def test_a_refused_statement_is_told_with_advice_and_without_its_values(engine: Engine) -> None:

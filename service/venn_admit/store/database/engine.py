@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 import sqlalchemy
 from psycopg.adapt import AdaptersMap, Dumper
+from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, Engine, event, exc
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
@@ -165,6 +166,19 @@ def connect(engine: Engine) -> Iterator[Connection]:
     """Open a connection whose transactions the block begins and commits; a transaction left open is rolled back."""
     with wrap_driver_errors(engine), engine.connect() as connection:
         yield connection
+        if not (connection.closed or connection.invalidated):
+            _roll_back(connection)
+
+
+def _roll_back(connection: Connection) -> None:
+    """Roll back what a block that only reads left open, by libpq.
+
+    When the driver rolls back, it lets the server forget every statement that the connection has prepared.
+    """
+    driver_connection = connection.connection.driver_connection
+    assert isinstance(driver_connection, psycopg.Connection)
+    if driver_connection.info.transaction_status == TransactionStatus.INTRANS:
+        driver_connection.pgconn.exec_(b"ROLLBACK")
 
 
 @contextmanager
