@@ -57,12 +57,11 @@ def measure_strength(judged: AdmittedPoints, in_use: AdmittedPoints) -> Strength
     >>> measure_strength(new, AdmittedPoints(np.array([2, 3, 4]), np.array([True, False, True])))
     Strength(points=2, share=0.0, share_in_use=0.5)
     """
-    common, of_judged, of_in_use = np.intersect1d(
-        judged.exemplar_ids, in_use.exemplar_ids, assume_unique=True, return_indices=True
-    )
-    if not len(common):
+    by_both = np.isin(judged.exemplar_ids, in_use.exemplar_ids)
+    if not by_both.any():
         return Strength(0, _share(judged.admitted), _share(in_use.admitted))
-    return Strength(len(common), _share(judged.admitted[of_judged]), _share(in_use.admitted[of_in_use]))
+    also = np.isin(in_use.exemplar_ids, judged.exemplar_ids)
+    return Strength(int(by_both.sum()), _share(judged.admitted[by_both]), _share(in_use.admitted[also]))
 
 
 def _share(admitted: BoolArray) -> float:

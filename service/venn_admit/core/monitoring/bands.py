@@ -115,8 +115,10 @@ def admitted_of_vp(
 ) -> BoolArray:
     """Return which points of vp plain probabilities admit, each without itself in its own category; (n_vp,) bool."""
     venn = VennIndex(vp, singleton, class_count=class_count, settings=settings, omega=omega)
-    lower, _ = lower_of_vp(venn, vp, singleton)
-    return reaches_threshold(lower, vp.predicted, settings.thresholds)
+    ordered, admitted = vp.take(venn.order), np.empty(len(singleton), dtype=np.bool_)
+    lower, _ = lower_of_vp(venn, ordered, singleton[venn.order])  # neighbours share most of their windows
+    admitted[venn.order] = reaches_threshold(lower, ordered.predicted, settings.thresholds)
+    return admitted
 
 
 @dataclass(frozen=True, slots=True)
