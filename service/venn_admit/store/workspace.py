@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 
 if TYPE_CHECKING:
+    from venn_admit.store.calibrations.kept import KeptSnapshots
     from venn_admit.store.search.array_cache import ArrayCache
 
 
@@ -38,3 +39,10 @@ class Workspace:
         from venn_admit.store.search.array_cache import ArrayCache  # which brings NumPy
 
         return ArrayCache(self.cache_folder, memory_budget=self.memory_budget)
+
+    @cached_property
+    def kept(self) -> "KeptSnapshots":
+        """Keeps the newest snapshots in memory."""
+        from venn_admit.store.calibrations.kept import BUDGET_PART, KeptSnapshots
+
+        return KeptSnapshots(self.memory_budget // BUDGET_PART)

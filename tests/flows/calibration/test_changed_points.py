@@ -37,10 +37,11 @@ def changed(bench: Bench) -> list[str] | None:
         classifier = classifiers.by_name(connection, "edge")
         parameters = approximations.current_parameters(connection, classifier)
         assert parameters is not None
-        ids = point_changes.changed_points(connection, classifier, 1, parameters.id)
-    if ids is None:
+        since = point_changes.changed_points(connection, classifier, 1, parameters.id)
+    if since is None:
         return None
-    return sorted(bench.value("SELECT external_id FROM exemplar WHERE id = :id", id=one) for one in ids.tolist())
+    ids = since.exemplar_ids.tolist()
+    return sorted(bench.value("SELECT external_id FROM exemplar WHERE id = :id", id=one) for one in ids)
 
 
 def facts(made: MadeByAdmit) -> tuple[Any, ...]:

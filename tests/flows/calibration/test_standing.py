@@ -805,7 +805,7 @@ def test_an_advance_looks_at_what_came_since_the_one_before(bench: Bench) -> Non
             assert parameters is not None
             looked_at = point_changes.changed_points(connection, classifier, calibrator(bench, "seen"), parameters.id)
         assert looked_at is not None
-        assert len(looked_at) == 20
+        assert len(looked_at.exemplar_ids) == 20
         served = recalibrate(bench.workspace(), "seen", shell=Computing(bench))
         assert all(step is None or step.error is None for _, step in served), served
         # What the advance saw is not kept for the next.

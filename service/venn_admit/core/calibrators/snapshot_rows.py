@@ -36,6 +36,11 @@ class CalibrationRows:
         single: BoolArray = np.bitwise_count(self.packed_sets).sum(axis=1) == 1
         return single
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return self.exemplar_ids.nbytes + sum(column.nbytes for column in _columns(self))
+
     def take(self, rows: IntArray) -> "CalibrationRows":
         """Return some of the points, in the order given."""
         return CalibrationRows(
@@ -127,7 +132,7 @@ def join_points(parts: Sequence[CalibrationPoints]) -> CalibrationPoints:
     )
 
 
-def changed_rows(stored: CalibrationRows, incoming: CalibrationRows) -> RowChanges:
+def changed_rows(stored: CalibrationRows, incoming: CalibrationRows, among: IntArray | None = None) -> RowChanges:
     """Return the changes that turn the stored rows into the incoming ones.
 
     Rows that are equal in every bit stay, in whatever order they come.
@@ -135,7 +140,13 @@ def changed_rows(stored: CalibrationRows, incoming: CalibrationRows) -> RowChang
     Args:
         stored: The open rows.
         incoming: The rows of the next snapshot.
+        among: The exemplars whose rows may differ, int64; None for all.
     """
+    if among is not None:
+        places = np.flatnonzero(np.isin(incoming.exemplar_ids, among))
+        stored = stored.take(np.flatnonzero(np.isin(stored.exemplar_ids, among)))
+        found = changed_rows(stored, incoming.take(places))
+        return RowChanges(found.closed_ids, places[found.opened])
     _, of_stored, of_incoming = np.intersect1d(
         stored.exemplar_ids, incoming.exemplar_ids, assume_unique=True, return_indices=True
     )

@@ -34,6 +34,7 @@ from venn_admit.methods.venn_admit.make import MadeByAdmit, can_be_made_again, m
 from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrations, calibrators, chains, point_changes
 from venn_admit.store.calibrations.calibration_points import ChangedRows, Vacuum, rows_of, vacuum_points
+from venn_admit.store.calibrations.kept import KeptSnapshot, KeptSnapshots
 from venn_admit.store.calibrations.point_changes import View
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers, exemplars, neighbours
@@ -159,7 +160,8 @@ def lacking_points(
         return None
     changed = None
     if calibrator_id is not None:
-        changed = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id)
+        since = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id)
+        changed = None if since is None else since.exemplar_ids
     ids = points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters, changed)
     if calibrator_id is not None:
         ids = np.union1d(ids, chains.waiting_points(connection, classifier, calibrator_id, parameters.id))
@@ -356,15 +358,21 @@ def take_snapshot(
                 memory_budget=workspace.memory_budget,
                 of_current=of_current,
                 view=point_changes.current_view(connection, classifier),
+                kept=workspace.kept,
             )
             if not isinstance(calibrated.made, Advanced) or calibrated.made.is_new:
+                new = calibrations.by_id(connection, classifier, calibrated.calibration_id)
+                if isinstance(calibrated.made, MadeByAdmit) and can_be_made_again(settings):
+                    snapshot = KeptSnapshot(calibrated.made.rows, calibrated.made.vp_logits)
+                    workspace.kept.keep(new.calibrator_id, new.revision, snapshot)
                 far_less = put_in_use_unless_far_less(
                     connection,
                     guard,
                     classifier,
-                    calibrations.by_id(connection, classifier, calibrated.calibration_id),
+                    new,
                     None if isinstance(calibrated.made, Advanced) else calibrated.made.rows,
                     calibrated.changed.before,
+                    kept=workspace.kept,
                     by_choice=calibrator_id is None,
                     asked=asked,
                     reason=reason,
@@ -442,12 +450,14 @@ def _calibrate(
     memory_budget: int,
     of_current: bool = False,
     view: View | None = None,
+    kept: KeptSnapshots | None = None,
 ) -> Calibrated:
     """view: what the transaction sees, taken before it read anything else; None to compute all from scratch."""
     if calibrator_id is not None and isinstance(settings, VennAbersSettings) and settings.standing:
         current, changed_ids = approximations.current_parameters(connection, classifier), None
         if view is not None and current is not None:
-            changed_ids = point_changes.changed_points(connection, classifier, calibrator_id, current.id)
+            since = point_changes.changed_points(connection, classifier, calibrator_id, current.id)
+            changed_ids = None if since is None else since.exemplar_ids
         advanced = advance_standing(connection, classifier, settings, calibrator_id, reason, of_current=of_current)
         if view is not None and current is not None:
             held_out = list(HELD_OUT_SPLITS)
@@ -465,19 +475,24 @@ def _calibrate(
             left_out=advanced.left_out,
         )
     parameters, splits = usable_parameters(connection, classifier), (Split.MC, Split.VP)
-    left_out, changed_ids, before = np.empty(0, dtype=np.int64), None, None
+    left_out, changed_ids, before, differing = np.empty(0, dtype=np.int64), None, None, None
     if parameters is not None:
         if view is not None and calibrator_id is not None:
-            changed_ids = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id)
+            since = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id)
+            if since is not None:
+                changed_ids = since.exemplar_ids
+                before = None if kept is None else kept.get(since.revision)
         left_out = require_approximations(
             connection, classifier, splits, parameters, leave_out=leave_out, among=changed_ids
         )
     require_classes(connection, classifier, splits)
     if calibrator_id is not None and parameters is not None and changed_ids is not None and can_be_made_again(settings):
-        before = rows_of(connection, calibrator_id, classifier.class_count)
-        made: Made = make_again(
+        before = before or KeptSnapshot(rows_of(connection, calibrator_id, classifier.class_count))
+        again = make_again(
             connection, classifier, parameters, settings, before, changed_ids, memory_budget=memory_budget
         )
+        made: Made = again
+        differing = again.differing
     else:
         made = METHODS[settings.method].make(connection, classifier, parameters, settings, memory_budget=memory_budget)
     if calibrator_id is None:
@@ -488,7 +503,8 @@ def _calibrate(
         made.rows,
         knn_parameters_id=None if parameters is None else parameters.id,
         reason=reason,
-        stored=before,
+        stored=None if before is None else before.rows,
+        among=differing,
     )
     made.store(connection, calibration_id)
     if view is not None and parameters is not None:

@@ -17,6 +17,7 @@ from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrations, calibrators, chains, venn_abers
 from venn_admit.store.calibrations import in_use as store
 from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.calibrations.kept import KeptSnapshot, KeptSnapshots
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers, forgotten
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -45,6 +46,7 @@ def put_in_use_unless_far_less(
     rows: CalibrationRows | None,
     rows_before: CalibrationRows | None,
     *,
+    kept: KeptSnapshots,
     by_choice: bool,
     asked: Mapping[str, Any],
     reason: str,
@@ -60,6 +62,7 @@ def put_in_use_unless_far_less(
         connection: The transaction that made it, whose view of the data may be older than the one in use.
         guard: A transaction that holds the calibrator's lock, sees what is committed, and ends after the other one.
         rows, rows_before: Those of the new snapshot, and of the current one of its setting; None if not at hand.
+        kept: What is known of snapshots, and here of what they admit.
         by_choice: Whether its setting was asked for, so that it would replace the one in use; otherwise it would
             replace the current one of its setting.
     """
@@ -75,12 +78,13 @@ def put_in_use_unless_far_less(
         replaced = None
     if replaced is not None and not forgotten.lost_points(guard, replaced).total:
         strength = measure_strength(
-            judged(connection, classifier, new, rows),
+            judged(connection, classifier, new, rows, kept.get(new.revision)),
             judged(
                 guard,
                 classifier,
-                calibrations.of_any_generation(guard, classifier, replaced),
+                in_place := calibrations.of_any_generation(guard, classifier, replaced),
                 rows_before if replaced == current else None,
+                kept.get(in_place.revision),
             ),
         )
         if strength.is_far_less:
@@ -96,12 +100,17 @@ def put_in_use_unless_far_less(
 
 
 def judged(
-    connection: Connection, classifier: Classifier, calibration: Calibration, rows: CalibrationRows | None
+    connection: Connection,
+    classifier: Classifier,
+    calibration: Calibration,
+    rows: CalibrationRows | None,
+    kept: KeptSnapshot | None = None,
 ) -> AdmittedPoints:
     """Return which of its calibration points a snapshot would admit, as `judged_point_v1` says it.
 
     Bands are counted by arrays, which takes an eighth of the time of their counts in SQL, and thresholds of scores are
-    compared with the rows. rows: of the snapshot, if they are at hand.
+    compared with the rows. rows: of the snapshot, if they are at hand. kept: the snapshot, if it is; the result is kept
+    with it.
     """
     if calibration.method != VENN_ADMIT:
         has_policy = rows is not None and calibration.abers_settings.has_policy
@@ -109,8 +118,10 @@ def judged(
         if rows is None or policy is None or policy.bounded is not Bounded.SCORE or policy.groups:
             return store.judged(connection, calibration.id)
         return AdmittedPoints(rows.exemplar_ids, admit(rows.points.score, rows.points.predicted, policy))
+    if kept is not None and kept.admitted is not None:
+        return kept.admitted
     vp = calibrations.read_points(connection, calibration, Split.VP) if rows is None else calibrations.vp_of(rows)
-    return AdmittedPoints(
+    found = AdmittedPoints(
         vp.exemplar_ids,
         admitted_of_vp(
             vp.points,
@@ -120,6 +131,9 @@ def judged(
             omega=calibration.radius.omega,
         ),
     )
+    if kept is not None:
+        kept.admitted = found
+    return found
 
 
 def follow(connection: Connection, classifier: Classifier, new: Calibration, reason: str, by: Asker) -> None:

@@ -1,7 +1,7 @@
 """A snapshot of Venn-ADMIT: the radius of the bands and the ADMIT sets of vp, both from mc (sections 3 to 5)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeGuard
 
@@ -15,9 +15,10 @@ from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_poin
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
 from venn_admit.core.calibrators.venn_admit.undivided import UndividedIndex
 from venn_admit.core.split_names import Split
-from venn_admit.core.types import CalibrationPoints, IntArray
+from venn_admit.core.types import Approximation, CalibrationPoints, FloatArray, IntArray
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.kept import BUDGET_PART, KeptSnapshot
 from venn_admit.store.exemplars import approximations
 from venn_admit.store.exemplars.approximations import LabelledApproximations, Replacements, StoredParameters
 from venn_admit.store.exemplars.classifiers import Classifier
@@ -28,6 +29,9 @@ class MadeByAdmit:
     """The points of a snapshot with the radius of its bands.
 
     smallest_class_count: finds the fewest points that any class has in the band of each point of vp, (n_vp,) int64.
+    vp_logits: (n_vp, C) float64, KNN(x) of the rows of vp, in their order, to compute the next snapshot; None if they
+    were not read, or are large. differing: the exemplars whose rows may differ from the snapshot before, int64; None if
+    any may.
     """
 
     rows: CalibrationRows
@@ -35,6 +39,8 @@ class MadeByAdmit:
     singleton_count: int
     smallest_class_count: Callable[[], IntArray]
     kappa: int
+    vp_logits: FloatArray | None = None
+    differing: IntArray | None = None
 
     @property
     def usable_count(self) -> int:
@@ -73,14 +79,21 @@ def make(
 
 
 def _made(
-    mc_rows: CalibrationRows, radius: BandRadius, vp: "list[_SetBlock]", settings: CalibratorSettings
+    mc_rows: CalibrationRows,
+    radius: BandRadius,
+    vp: "list[_SetBlock]",
+    settings: CalibratorSettings,
+    differing: IntArray | None = None,
 ) -> MadeByAdmit:
+    logits = [block.logits for block in vp if block.logits is not None]
     return MadeByAdmit(
         rows=join_rows([mc_rows, *(block.rows for block in vp)]),
         radius=radius,
         singleton_count=sum(block.singleton_count for block in vp),
         smallest_class_count=lambda: np.concatenate([block.smallest_class_count() for block in vp]),
         kappa=settings.kappa,
+        vp_logits=np.concatenate(logits) if len(logits) == len(vp) else None,
+        differing=differing,
     )
 
 
@@ -94,12 +107,12 @@ def make_again(
     classifier: Classifier,
     parameters: StoredParameters,
     settings: CalibratorSettings,
-    before: CalibrationRows,
+    snapshot: KeptSnapshot,
     changed_ids: IntArray,
     *,
     memory_budget: int,
 ) -> MadeByAdmit:
-    """Compute what `make` does from the rows of the snapshot before, under the same parameters, with a division.
+    """Compute what `make` does from the snapshot before, under the same parameters, with a division.
 
     An ADMIT set follows from the point and from mc. So if no point of mc is among the changed ones, the sets that are
     stored hold, and only those of changed points are computed.
@@ -107,7 +120,7 @@ def make_again(
     Args:
         changed_ids: The exemplars that are not known to be as they were, int64.
     """
-    class_count = classifier.class_count
+    class_count, before, vp_logits = classifier.class_count, snapshot.rows, snapshot.vp_logits
     may_differ = np.isin(before.exemplar_ids, changed_ids)
     points, in_vp = approximations.points_among(connection, classifier, changed_ids, parameters.id)
     new = calibration_points(points.approximation, points.labels)
@@ -122,18 +135,25 @@ def make_again(
     mc = mc_rows.points
     radius = require_radius(mc, settings)
     admit = AdmitIndex(mc, class_count=class_count, settings=settings, omega=radius.omega)
-    if len(of_mc) or (may_differ & ~before.in_vp).any():
+    is_mc_changed = bool(len(of_mc) or (may_differ & ~before.in_vp).any())
+    if is_mc_changed and vp_logits is None:
         blocks = _admit_sets_of_vp(connection, classifier, parameters, settings, admit, memory_budget, None)
-    else:
-        kept = before.take(np.flatnonzero(~may_differ & before.in_vp))
-        fewest = partial(
-            admit.smallest_class_count, kept.points.match_count, kept.points.distance, memory_budget=memory_budget
-        )
-        blocks = [
-            _SetBlock(kept, fewest, int(kept.has_singleton.sum())),
-            _set_block(points.take(np.flatnonzero(in_vp)), admit, settings, class_count, memory_budget),
-        ]
-    return _made(mc_rows, radius, blocks, settings)
+        return _made(mc_rows, radius, blocks, settings)
+    kept = before.take(np.flatnonzero(~may_differ & before.in_vp))
+    kept_logits = None if vp_logits is None else vp_logits[~may_differ[before.in_vp]]
+    block = _set_block(points.take(np.flatnonzero(in_vp)), admit, settings, class_count, memory_budget)
+    if is_mc_changed and kept_logits is not None:
+        old = kept.points
+        view = Approximation(kept_logits, old.predicted, old.match_count, old.distance)
+        again = LabelledApproximations(kept.exemplar_ids, old.label, view)
+        renewed = _set_block(again, admit, settings, class_count, memory_budget)
+        others = kept.exemplar_ids[(renewed.rows.packed_sets != kept.packed_sets).any(axis=1)]
+        return _made(mc_rows, radius, [renewed, block], settings, np.concatenate([changed_ids, others]))
+    fewest = partial(
+        admit.smallest_class_count, kept.points.match_count, kept.points.distance, memory_budget=memory_budget
+    )
+    blocks = [_SetBlock(kept, fewest, int(kept.has_singleton.sum()), kept_logits), block]
+    return _made(mc_rows, radius, blocks, settings, changed_ids)
 
 
 def _make_undivided(
@@ -182,11 +202,12 @@ def _make_undivided(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SetBlock:
-    """A block of vp with its ADMIT sets, without the logits, which are large."""
+    """A block of vp with its ADMIT sets; without its logits if those of vp are large."""
 
     rows: CalibrationRows
     smallest_class_count: Callable[[], IntArray]
     singleton_count: int
+    logits: FloatArray | None
 
 
 def _admit_sets_of_vp(
@@ -198,8 +219,12 @@ def _admit_sets_of_vp(
     memory_budget: int,
     instead: Replacements | None,
 ) -> list[_SetBlock]:
-    blocks = approximations.split_blocks(connection, classifier, Split.VP, parameters.id, memory_budget, instead)
-    return [_set_block(block, admit, settings, classifier.class_count, memory_budget) for block in blocks]
+    blocks, size = list[_SetBlock](), 0
+    for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, memory_budget, instead):
+        made = _set_block(block, admit, settings, classifier.class_count, memory_budget)
+        size += block.approximation.logits.nbytes
+        blocks.append(made if size <= memory_budget // BUDGET_PART else replace(made, logits=None))
+    return blocks
 
 
 def _set_block(
@@ -224,6 +249,7 @@ def _set_block(
         ),
         smallest_class_count=lambda: fewest,
         singleton_count=int(sets.singleton.sum()),
+        logits=approximation.logits,
     )
 
 

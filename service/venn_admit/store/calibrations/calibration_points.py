@@ -57,14 +57,15 @@ def write_changes(
     number: int,
     rows: CalibrationRows,
     stored: CalibrationRows | None = None,
+    among: IntArray | None = None,
 ) -> ChangedRows:
     """Make these the open rows from snapshot `number` on, writing only the rows that differ.
 
     method: of the calibrator; by any other than venn-admit, points have no ADMIT sets. stored: the open rows, if they
-    have been read.
+    have been read. among: the exemplars whose rows may differ; None for all.
     """
     stored = stored or rows_of(connection, calibrator_id, rows.class_count, undivided=rows.logits is not None)
-    changes = changed_rows(stored, rows)
+    changes = changed_rows(stored, rows, among)
     if len(changes.closed_ids):
         parameters = {"calibrator_id": calibrator_id, "number": number, "exemplar_ids": changes.closed_ids}
         execute(connection, "calibration_points.close_points", **parameters)

@@ -149,14 +149,15 @@ def store(
     knn_parameters_id: int | None,
     reason: str,
     stored: CalibrationRows | None = None,
+    among: IntArray | None = None,
 ) -> tuple[int, ChangedRows]:
     """Store a snapshot of these rows, writing only those that changed; return the new key and the counts.
 
     Its rows are open, so that it must become the current one, or the rows of that one be opened again. stored: the
-    rows that are open, if they have been read.
+    rows that are open, if they have been read. among: the exemplars whose rows may differ from these; None for all.
     """
     given = execute(connection, "calibrations.next_number", calibrator_id=calibrator_id).one()
-    changed = write_changes(connection, calibrator_id, given.method, given.number, rows, stored)
+    changed = write_changes(connection, calibrator_id, given.method, given.number, rows, stored, among)
     vp_count = int(rows.in_vp.sum())
     counts = len(rows.in_vp) - vp_count, vp_count
     calibration_id = _add(connection, calibrator_id, given.number, knn_parameters_id, counts, reason)

@@ -5,7 +5,8 @@ it did not see is told exactly, in whatever order transactions end.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import numpy as np
 from sqlalchemy import Connection, Row
@@ -17,6 +18,17 @@ from venn_admit.store.database.statements import execute
 from venn_admit.store.exemplars.classifiers import Classifier
 
 _MOST_NAMED = 1000
+
+
+class Changed(NamedTuple):
+    """Held-out exemplars that arrived or changed since the view of the open points, int64, ascending.
+
+    Some of them may be gone, or be as they were. revision: of the snapshot that the open points are of; None if it was
+    deleted.
+    """
+
+    revision: UUID | None
+    exemplar_ids: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +52,15 @@ def current_view(connection: Connection, classifier: Classifier) -> View:
 
 def changed_points(
     connection: Connection, classifier: Classifier, calibrator_id: int, knn_parameters_id: int
-) -> IntArray | None:
-    """Return the held-out exemplars that arrived or changed since the view of the open points, int64, ascending.
+) -> Changed | None:
+    """Return which held-out exemplars arrived or changed since the view of the open points.
 
-    Some of them may be gone, or be as they were. None if it may be any: there is no such view, it is of other
-    parameters or of the server that the database was copied from, or a single statement changed many.
+    None if it may be any: there is no such view, it is of other parameters or of the server that the database was
+    copied from, or a single statement changed many.
     """
     view = _view_of_open_points(connection, calibrator_id, knn_parameters_id)
-    return None if view is None else _changed_since(connection, classifier, view)
+    ids = None if view is None else _changed_since(connection, classifier, view)
+    return None if view is None or ids is None else Changed(view.revision, ids)
 
 
 def is_as_it_was(connection: Connection, classifier: Classifier, calibration: Calibration) -> bool:

@@ -18,13 +18,19 @@ CROSS JOIN
     ) AS newest;
 
 -- name: view_of_open_points
--- What the open points of a calibrator were computed from; no row if that is unknown, or if something else holds now.
+-- What the open points of a calibrator were computed from, and the revision of their snapshot, if it was not deleted; no
+-- row if that is unknown, or if something else holds now.
 SELECT
     snapshot.seen,
     snapshot.last_exemplar_id,
-    snapshot.number
+    snapshot.number,
+    calibration.revision
 FROM snapshot_view AS snapshot
 INNER JOIN calibrator ON snapshot.calibrator_id = calibrator.id
+LEFT JOIN calibration
+    ON
+        snapshot.calibrator_id = calibration.calibrator_id
+        AND snapshot.number = calibration.number
 WHERE
     snapshot.calibrator_id = :calibrator_id
     AND snapshot.number = calibrator.last_number
