@@ -67,23 +67,25 @@ def require_support(connection: Connection, classifier: Classifier) -> None:
         raise support.too_few(classifier, count)
 
 
-def take_in_waiting(engine: Engine, name: str | None = None, *, ended: int | None = None) -> None:
+def take_in_waiting(engine: Engine, of: str | Classifier | None = None, *, ended: int | None = None) -> None:
     """Let the training exemplars that wait join, of one classifier or of all, if they may.
 
     It is a transaction of its own, so that the rows that it locks are free at once. If the database fails, that is
     logged, and they join at the next occasion: what the caller did is done, and what it does next needs none of them.
 
-    ended: the job of a calibration or a fit that is over, however it ended, so that nothing waits for it any more.
+    of: a name, or a classifier that was found. ended: the job of a calibration or a fit that is over, however it ended,
+    so that nothing waits for it any more.
     """
     try:
         with transaction(engine) as connection:
-            classifier = None if name is None else classifiers.by_name(connection, name)
+            classifier = classifiers.by_name(connection, of) if isinstance(of, str) else of
             if ended is not None:
                 support.release(connection, ended)
-            recalibrations.take_in_waiting(connection, classifier)
+            recalibrations.take_in_waiting(connection, None if classifier is None else classifier.id)
     except (NotFoundError, ConflictError):  # nothing waits, or all is being deleted; what follows says so
         return
     except DatabaseError as error:  # which says what failed; its trace would say no more
+        name = of.name if isinstance(of, Classifier) else of
         log.warning("training exemplars that wait could not join", classifier=name, error=str(error))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -147,12 +148,13 @@ class LackingPoints:
 
 
 def lacking_points(
-    connection: Connection, classifier: Classifier, calibrator_id: int | None = None
+    connection: Connection, classifier: Classifier, calibrator_id: int | None = None, *, has_chain: bool = False
 ) -> LackingPoints | None:
     """Return what has to be approximated before a snapshot; None if the classifier has logits only.
 
     calibrator_id: of the setting that is recalibrated, so that what did not change since is not looked at; None to look
-    at all points. Raises NotReadyError before the first fit, and if mc or vp hold too little to calibrate with.
+    at all points. has_chain: whether it is standing. Raises NotReadyError before the first fit, and if mc or vp hold
+    too little to calibrate with.
     """
     parameters = usable_parameters(connection, classifier)
     require_classes(connection, classifier, (Split.MC, Split.VP))
@@ -163,7 +165,7 @@ def lacking_points(
         since = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id)
         changed = None if since is None else since.exemplar_ids
     ids = points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters, changed)
-    if calibrator_id is not None:
+    if calibrator_id is not None and has_chain:
         ids = np.union1d(ids, chains.waiting_points(connection, classifier, calibrator_id, parameters.id))
     return LackingPoints(ids, parameters)
 
@@ -312,6 +314,7 @@ def take_snapshot(
     reason: str,
     asked: Mapping[str, Any],
     calibrator_id: int | None = None,
+    requested_at: datetime | None = None,
     leave_out: bool = False,
     of_current: bool = False,
     dry_run: bool = False,
@@ -320,7 +323,8 @@ def take_snapshot(
     """Make a snapshot, mark the request that it serves as served, and delete older ones that need not be kept.
 
     guard: a transaction that holds the calibrator's lock. asked: the columns that say who asked for it. calibrator_id:
-    None to put the setting in use, and to add it if it is new. leave_out: whether points without an approximation wait
+    None to put the setting in use, and to add it if it is new. requested_at: of the request, as `guard` read it under
+    the lock; None to read it. leave_out: whether points without an approximation wait
     for the next snapshot; otherwise they raise OutdatedError, as changed training data always do. of_current: as
     in `advance_standing`; otherwise the chain in use is advanced first, if a newer one waits. dry_run, on_stored: as in
     `calibrate`. Raises NotReadyError if data are missing.
@@ -339,7 +343,7 @@ def take_snapshot(
             of_current=True,
         )
     # Read before the data, so that a request that arrives in between does not count as served.
-    requested_at = recalibrations.requested_at(guard, classifier, settings)
+    requested_at = requested_at or recalibrations.requested_at(guard, classifier, settings)
     point_changes.keep(guard, classifier)
     if settings.family or (settings.standing and calibrator_id is None):
         chains.lock(guard, classifier)

@@ -74,7 +74,8 @@ def put_in_use_unless_far_less(
     replaced = in_use if by_choice else current
     is_of_setting_in_use = in_use is not None and current == in_use
     found = None
-    if not is_asked and current is not None and chains.are_same(connection, new.id, current):
+    may_be_advanced = new.method_settings.standing and not is_asked
+    if may_be_advanced and current is not None and chains.are_same(connection, new.id, current):
         replaced = None
     if replaced is not None and not forgotten.lost_points(guard, replaced).total:
         strength = measure_strength(

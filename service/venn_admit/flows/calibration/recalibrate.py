@@ -116,19 +116,22 @@ def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationReques
             of = generations.of_same(connection, named) if is_shared else [named]
         # Requests are locked after classifiers, as everywhere.
         for classifier in of:
-            recalibrations.take_in_waiting(connection, classifier)
+            recalibrations.take_in_waiting(connection, None if classifier is None else classifier.id)
     ids = [None if classifier is None else classifier.id for classifier in of]
     with consistent_view(engine) as view:
         found = [one for one in classifiers.every(view) if name is None or one.id in ids]
         behind = [(setting, one, reason) for one in found for setting, reason in _behind(view, one)]
-    with transaction(engine) as connection:
-        for setting, classifier, reason in sorted(behind, key=itemgetter(0)):
-            recalibrations.request(connection, classifier, reason, calibrator_id=setting)
+    if behind:
+        with transaction(engine) as connection:
+            for setting, classifier, reason in sorted(behind, key=itemgetter(0)):
+                recalibrations.request(connection, classifier, reason, calibrator_id=setting)
     requests = []
     with transaction(engine) as connection:  # whose clock is later than that of the requests
         for classifier_id in ids:
             recalibrations.retry(connection, classifier_id)
-            requests += recalibrations.due(connection, quiet_seconds=0, wait_seconds=0, classifier_id=classifier_id)
+            requests += recalibrations.due(
+                connection, quiet_seconds=0, wait_seconds=0, classifier_id=classifier_id, known=found
+            )
     return requests
 
 
@@ -207,13 +210,17 @@ def recalibrate_step(
             return None
         # Read again, because the process that had the lock may have served it.
         found = recalibrations.due(
-            guard, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds, calibrator_id=request.calibrator_id
+            guard,
+            quiet_seconds=quiet_seconds,
+            wait_seconds=wait_seconds,
+            calibrator_id=request.calibrator_id,
+            known=[request.classifier],
         )
         step = _next_step(submission, found[0], asked) if found else None
     if step is not None and step.calibrated is not None:
         vacuum_changed(workspace.engine, step.calibrated)
     if step is not None and step.outcome not in (RecalibrationOutcome.STARTED, RecalibrationOutcome.RUNNING):
-        take_in_waiting(workspace.engine, request.classifier.address)
+        take_in_waiting(workspace.engine, request.classifier)
     return step
 
 
@@ -237,11 +244,11 @@ def _search_or_snapshot(
     guard = submission.connection
     match request.job_state:
         case None:
-            take_in_waiting(guard.engine, request.classifier.address)
+            take_in_waiting(guard.engine, request.classifier)
             with guard.begin_nested() as locked:
                 # What arrives from here on waits, because it finds the job.
                 classifier = held_classifier(guard, request.classifier)
-                lacking = lacking_points(guard, classifier, request.calibrator_id)
+                lacking = lacking_points(guard, classifier, request.calibrator_id, has_chain=request.settings.standing)
                 if lacking is not None and len(lacking.exemplar_ids):
                     job_id = add_approximation_job(submission, classifier, lacking)
                     recalibrations.await_job(guard, request.calibrator_id, job_id)
@@ -260,6 +267,7 @@ def _search_or_snapshot(
         reason=request.reason,
         asked=asked,
         calibrator_id=request.calibrator_id,
+        requested_at=request.requested_at,
         leave_out=True,
     )
     return RecalibrationStep(request, RecalibrationOutcome.RECALIBRATED, calibrated=calibrated)

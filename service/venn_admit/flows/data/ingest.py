@@ -101,7 +101,7 @@ def ingest(
         requests = 0
         if per_split[Split.TRAIN]:
             # A request now might be taken for served by the snapshot that they wait for.
-            if support.join_waiting(connection, classifier, wait=True):
+            if support.join_waiting(connection, classifier.id, wait=True):
                 requests = recalibrations.request(connection, classifier, recalibrations.TRAINING_DATA)
             support.analyze(connection, classifier, per_split[Split.TRAIN])
         elif (per_split.keys() | moved.others.keys()) & recalibrations.CALIBRATION_SPLITS:

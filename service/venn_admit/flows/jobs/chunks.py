@@ -172,7 +172,7 @@ class ChunkRunner:
             with transaction(self._engine) as connection:
                 job = jobs.by_id(connection, claim.job_id)
                 if job.state == "done":
-                    recalibrations.take_in_waiting(connection, classifiers.by_id(connection, job.classifier_id))
+                    recalibrations.take_in_waiting(connection, job.classifier_id)
         except (ConflictError, DatabaseError, NotFoundError) as error:  # the next one to look lets them join
             self._log.warning("training exemplars that wait could not join", job=claim.job_id, error=str(error))
 

@@ -33,6 +33,7 @@ MINIMAL_PGVECTOR = (0, 7)
 # A connection that was idle for longer may have been forgotten on the way, where nothing tells of it.
 _PING_SECONDS = 30.0
 _RETURNED = "returned"
+_IDENTITY = "identity"
 
 
 class _IdsDumper(Dumper):
@@ -244,7 +245,10 @@ def _version(version: str) -> tuple[int, ...]:
 
 def database_identity(connection: Connection) -> str:
     """Return an identity that tells this database from all others, copies of it included."""
-    identity: str = execute(connection, "server.database_identity").scalar_one()
+    known = connection.info  # of the driver's connection, which is to one database as long as it lives
+    if _IDENTITY not in known:
+        known[_IDENTITY] = execute(connection, "server.database_identity").scalar_one()
+    identity: str = known[_IDENTITY]
     return identity
 
 

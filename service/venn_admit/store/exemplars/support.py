@@ -44,18 +44,17 @@ def renew(connection: Connection, classifier: Classifier, version: int) -> None:
     execute(connection, "support.renew", classifier_id=classifier.id, version=version)
 
 
-def join_waiting(connection: Connection, classifier: Classifier | None, *, wait: bool = False) -> list[int]:
+def join_waiting(connection: Connection, classifier_id: int | None, *, wait: bool = False) -> list[int]:
     """Let training exemplars that wait train from now on, and return the ids of the classifiers that have such.
 
     They wait on while a job that computes from them is under way, ten minutes at most. No lock of ingestion is needed:
     what it has not committed is invisible here, and has higher ids than all that is visible. A job that is being
     recorded, under `lock`, is seen once the lock is free, because the transaction is READ COMMITTED.
 
-    classifier: None for all. wait: whether to wait for the lock, for as long as it takes; otherwise a classifier that
-    somebody else has locked is left to the next one to look.
+    classifier_id: None for all. wait: whether to wait for the lock, for as long as it takes; otherwise a classifier
+    that somebody else has locked is left to the next one to look.
     """
-    asked = {"classifier_id": None if classifier is None else classifier.id}
-    having = list(execute(connection, "support.having_waiting", **asked).scalars())
+    having = list(execute(connection, "support.having_waiting", classifier_id=classifier_id).scalars())
     if not having:
         return []
     if wait:

@@ -1,5 +1,6 @@
 """Requests for recalibration, one for each calibrator, gathered until it is served."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -62,18 +63,18 @@ def request(
     return len(execute(connection, "recalibrations.request_recalibration", **parameters).all())
 
 
-def take_in_waiting(connection: Connection, classifier: Classifier | None = None) -> int:
+def take_in_waiting(connection: Connection, classifier_id: int | None = None) -> int:
     """Let the training exemplars that wait train from now on, unless what they wait for is under way.
 
     A recalibration is requested for them. It may be called at any time and by several processes at once: the one that
     ends what they wait for does so, and because that process may die in between, so does the one that begins such a
     thing, and beat. A classifier that somebody else has locked is left to the next of these.
 
-    classifier: None for all. Returns the number of classifiers that have new training exemplars.
+    classifier_id: None for all. Returns the number of classifiers that have new training exemplars.
     """
-    joined = support.join_waiting(connection, classifier)
-    for classifier_id in joined:
-        request(connection, classifiers.by_id(connection, classifier_id), TRAINING_DATA)
+    joined = support.join_waiting(connection, classifier_id)
+    for one in joined:
+        request(connection, classifiers.by_id(connection, one), TRAINING_DATA)
     return len(joined)
 
 
@@ -84,12 +85,14 @@ def due(
     wait_seconds: float,
     classifier_id: int | None = None,
     calibrator_id: int | None = None,
+    known: Collection[Classifier] = (),
 ) -> list[RecalibrationRequest]:
     """Return the requests that are due, oldest first; of one classifier or calibrator, or of all.
 
     quiet_seconds: a request is due if no other came for this long. wait_seconds: a request that is this old is due in
-    any case.
+    any case. known: classifiers that need not be read again.
     """
+    found = {one.id: one for one in known}
     parameters = {
         "quiet_seconds": quiet_seconds,
         "wait_seconds": wait_seconds,
@@ -99,7 +102,7 @@ def due(
     return [
         RecalibrationRequest(
             calibrator_id=row.calibrator_id,
-            classifier=classifiers.by_id(connection, row.classifier_id),
+            classifier=found.get(row.classifier_id) or classifiers.by_id(connection, row.classifier_id),
             settings=settings_of(row.settings),
             requested_at=row.last_requested_at,
             reason=row.reason,
