@@ -25,16 +25,18 @@ from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate_on_stored, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters
-from venn_admit.flows.calibration.recalibrate import recalibrate_step, retry_and_list
+from venn_admit.flows.calibration.recalibrate import recalibrate
 from venn_admit.flows.computing import chunk_runner
 from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.create import create
 from venn_admit.flows.data.ingest import HELD_OUT, ingest, store_scored
 from venn_admit.flows.data.label import label
 from venn_admit.flows.jobs.chunks import ChunkRunner
+from venn_admit.flows.shell import Unwatched
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.workspace import Workspace
 
 _DIMENSION = 128
 _CLASS_COUNT = 3
@@ -86,14 +88,30 @@ def _line(what: str, size: str, ours: _Cost, rebuilt: _Cost) -> Measurement:
     )
 
 
+@dataclass(eq=False)
+class _Computing(Unwatched):
+    """A shell that computes jobs here, and counts the rows that are written."""
+
+    compute: Callable[[int], int]
+    written: int = 0
+
+    def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
+        assert then is None, what
+        self.written += 2 * self.compute(job_id)
+
+
 @dataclass(frozen=True, eq=False)
 class _Service:
     """A classifier with its data stored, and exemplars that wait for labels."""
 
-    engine: Engine
+    workspace: Workspace
     files: Path
     runner: ChunkRunner
     waiting: list[tuple[str, int]]
+
+    @property
+    def engine(self) -> Engine:
+        return self.workspace.engine
 
     @classmethod
     def of(cls, engine: Engine, files: Path, points: int, support: int, waiting: int) -> "_Service":
@@ -120,14 +138,14 @@ class _Service:
             else:
                 ingest(engine, _NAME, FileSource(path), split)
         adopt_parameters(engine, _NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
-        runner = chunk_runner(workspace(engine, ArrayCache(files / "cache")), _Limits(), worker="benchmark")
-        return cls(engine, files, runner, to_come)
+        shared = workspace(engine, ArrayCache(files / "cache"), chunk_rows=_CHUNK_ROWS)
+        return cls(shared, files, chunk_runner(shared, _Limits(), worker="benchmark"), to_come)
 
     def rebuild(self) -> int:
         """Neighbours of every point, approximations and a first snapshot; the rows that are written."""
-        job_id = request_approximations(workspace(self.engine, chunk_rows=_CHUNK_ROWS), _NAME)
+        job_id = request_approximations(self.workspace, _NAME)
         computed = self._run(job_id)
-        done = calibrate_on_stored(workspace(self.engine), find(self.engine, _NAME), _settings(), reason="from scratch")
+        done = calibrate_on_stored(self.workspace, find(self.engine, _NAME), _settings(), reason="from scratch")
         return 2 * computed + done.changed.opened
 
     def give_labels(self, count: int) -> None:
@@ -140,23 +158,13 @@ class _Service:
         label(self.engine, _NAME, LabelFile(path), selection="random", retract=False)
 
     def recalibrate(self) -> int:
-        """Serve the request that the labels made; the rows that are written."""
-        written = 0
-        while requests := retry_and_list(self.engine, _NAME):
-            step = recalibrate_step(
-                workspace(self.engine, chunk_rows=_CHUNK_ROWS),
-                requests[0],
-                quiet_seconds=0,
-                wait_seconds=0,
-                wait=True,
-            )
+        """Serve the request that the labels made, as the command does; the rows that are written."""
+        shell = _Computing(self._run)
+        for _, step in recalibrate(self.workspace, _NAME, shell=shell):
             assert step is not None
-            assert step.error is None, step.error
-            if step.job_id is not None:
-                written += 2 * self._run(step.job_id)
-            if step.calibrated is not None:
-                written += step.calibrated.changed.closed + step.calibrated.changed.opened
-        return written
+            assert step.calibrated is not None, step.error
+            shell.written += step.calibrated.changed.closed + step.calibrated.changed.opened
+        return shell.written
 
     def cost(self, work: Callable[[], int]) -> _Cost:
         """Measure a step that returns the rows it wrote."""
