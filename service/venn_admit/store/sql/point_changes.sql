@@ -18,8 +18,8 @@ CROSS JOIN
     ) AS newest;
 
 -- name: view_of_open_points
--- What the open points of a calibrator were computed from, and the revision of their snapshot, if it was not deleted; no
--- row if that is unknown, or if something else holds now.
+-- What the open points of a calibrator were computed from, and the revision of their snapshot, if it was not deleted.
+-- There is no row if that is unknown, or if something else holds now.
 SELECT
     snapshot.seen,
     snapshot.last_exemplar_id,
