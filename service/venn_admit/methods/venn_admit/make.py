@@ -134,26 +134,33 @@ def make_again(
     )
     mc = mc_rows.points
     radius = require_radius(mc, settings)
-    admit = AdmitIndex(mc, class_count=class_count, settings=settings, omega=radius.omega)
-    is_mc_changed = bool(len(of_mc) or (may_differ & ~before.in_vp).any())
-    if is_mc_changed and vp_logits is None:
+    index_of = partial(AdmitIndex, class_count=class_count, settings=settings, omega=radius.omega)
+    arrived = points.take(np.flatnonzero(in_vp))
+    kept = before.take(np.flatnonzero(~may_differ & before.in_vp))
+    old, kept_logits = kept.points, None if vp_logits is None else vp_logits[~may_differ[before.in_vp]]
+    if not len(of_mc) and not (may_differ & ~before.in_vp).any():
+        of_bins = np.flatnonzero(np.isin(mc_rows.bins, bins[in_vp]))  # in which the bands of changed points lie
+        blocks = [
+            _SetBlock(
+                kept,
+                lambda: index_of(mc).smallest_class_count(old.match_count, old.distance, memory_budget=memory_budget),
+                int(kept.has_singleton.sum()),
+                kept_logits,
+            ),
+            _set_block(arrived, index_of(mc.take(of_bins)), settings, class_count, memory_budget),
+        ]
+        return _made(mc_rows, radius, blocks, settings, changed_ids)
+    admit = index_of(mc)
+    if kept_logits is None:
         blocks = _admit_sets_of_vp(connection, classifier, parameters, settings, admit, memory_budget, None)
         return _made(mc_rows, radius, blocks, settings)
-    kept = before.take(np.flatnonzero(~may_differ & before.in_vp))
-    kept_logits = None if vp_logits is None else vp_logits[~may_differ[before.in_vp]]
-    block = _set_block(points.take(np.flatnonzero(in_vp)), admit, settings, class_count, memory_budget)
-    if is_mc_changed and kept_logits is not None:
-        old = kept.points
-        view = Approximation(kept_logits, old.predicted, old.match_count, old.distance)
-        again = LabelledApproximations(kept.exemplar_ids, old.label, view)
-        renewed = _set_block(again, admit, settings, class_count, memory_budget)
-        others = kept.exemplar_ids[(renewed.rows.packed_sets != kept.packed_sets).any(axis=1)]
-        return _made(mc_rows, radius, [renewed, block], settings, np.concatenate([changed_ids, others]))
-    fewest = partial(
-        admit.smallest_class_count, kept.points.match_count, kept.points.distance, memory_budget=memory_budget
-    )
-    blocks = [_SetBlock(kept, fewest, int(kept.has_singleton.sum()), kept_logits), block]
-    return _made(mc_rows, radius, blocks, settings, changed_ids)
+    view = Approximation(kept_logits, old.predicted, old.match_count, old.distance)
+    blocks = [
+        _set_block(one, admit, settings, class_count, memory_budget)
+        for one in (LabelledApproximations(kept.exemplar_ids, old.label, view), arrived)
+    ]
+    others = kept.exemplar_ids[(blocks[0].rows.packed_sets != kept.packed_sets).any(axis=1)]
+    return _made(mc_rows, radius, blocks, settings, np.concatenate([changed_ids, others]))
 
 
 def _make_undivided(
