@@ -78,7 +78,7 @@ def test_of_a_scored_chunk(edge: Bench) -> None:
     request = edge.request_score("edge", edge.folder / "score.npz", chunk_rows=60)
     runner = edge.runner()
     run_chunk(runner, request.job_id, 0)  # which also reads the support and the snapshot
-    for ordinal, count, at_the_end in ((1, 60, 0), (2, 40, 2)):  # when training exemplars that waited join
+    for ordinal, count, at_the_end in ((1, 60, 0), (2, 40, 1)):  # when training exemplars that waited join
         with traffic(edge.engine) as counted:
             assert run_chunk(runner, request.job_id, ordinal) == count
         assert counted.statements == 22 + at_the_end
