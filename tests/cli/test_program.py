@@ -282,6 +282,8 @@ def test_upgrade_and_status(empty_database: str, tmp_path: Path, files: Path) ->
     assert f"Revision none, needed {head}: run `venn-admit db upgrade`." in told.stdout
     for request in requests(files, tmp_path)[:-3]:
         check_refusal(program(*request), NotReadyError.exit_code, "revision none, .*; run `venn-admit db upgrade`$")
+    unchecked = program("db", "check")
+    assert (unchecked.code, unchecked.stderr.endswith("; run `venn-admit db upgrade`\n")) == (4, True)
     assert contents(program.url) == {}
 
     for _ in range(2):
@@ -299,10 +301,13 @@ def test_upgrade_and_status(empty_database: str, tmp_path: Path, files: Path) ->
         f"Revision 9999, by a newer program; this one is of {head}, and works on it.",
     )
     assert program("list").code == 0
+    unchecked = program("db", "check")
+    assert unchecked.code == NotReadyError.exit_code
+    assert f"this program checks one of revision {head}: install the newer version" in unchecked.stderr.replace("\n", " ")
     as_a_newer_program_left_it(engine, "9000")
     engine.dispose()
     told = program("db", "status")
-    assert told.code == program("list").code == NotReadyError.exit_code
+    assert told.code == program("list").code == program("db", "check").code == NotReadyError.exit_code
     assert f"this one is of {head}, and too old for it: install the newer version." in told.stdout
 
 

@@ -98,6 +98,18 @@ def require_usable(engine: Engine) -> None:
         )
 
 
+def require_checkable(engine: Engine) -> None:
+    """Raise NotReadyError if the schema has a revision that is not this program's, even if it serves this program."""
+    require_usable(engine)
+    current, head = current_revision(engine), head_revision()
+    if current != head:
+        raise NotReadyError(
+            f"the database schema is at revision {current}, and this program checks one of revision {head}: install the "
+            "newer version",
+            code=Code.PROGRAM_OUTDATED,
+        )
+
+
 def _is_newer(revision: str | None) -> bool:
     """Whether a newer program made this revision, so that this one does not know it."""
     # Revisions are numbered with leading zeros, so that text has the order of numbers.

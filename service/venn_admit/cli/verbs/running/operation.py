@@ -128,10 +128,12 @@ def check(as_json: Json = False) -> None:
     """Check that a restored or running database is complete, without writing to it.
 
     Compares the schema with that of this program; exemplars with vectors, digests and labels; neighbour lists;
-    snapshots; decisions; and jobs. The exit code is 5 if anything is missing or contradicts itself.
+    snapshots; decisions; and jobs. The exit code is 5 if anything is missing or contradicts itself, and 4 if the schema
+    is at another revision than this program's, which is all that is compared then.
     """
     from venn_admit.cli.tables.rows import table
     from venn_admit.flows.reports.check import check_database
+    from venn_admit.store.database import schema
 
     session = connect_unchecked()
     with messages.status("Checking") as shown:
@@ -165,6 +167,7 @@ def check(as_json: Json = False) -> None:
         table(("checked", "classifier", "rows", "wrong"), rows),
     )
     if found:
+        schema.require_checkable(session.engine)
         raise DatabaseError(
             f"the database is not complete: {', '.join(sorted({one.damage for one in found}))}; restore a backup that "
             "is, or store again what is missing",
