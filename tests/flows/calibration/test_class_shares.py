@@ -73,8 +73,8 @@ def test_with_a_loss_they_promise_the_mean_loss(held_out: Bench) -> None:
     decided = PointScorer(held_out.workspace()).score(NAME, None, logits=np.zeros(CLASSES, np.float32))
     assert decided.policy is not None
     assert decided.policy.promise is Promised.LOSS_IN_SHARES
-    said = decided.policy.promise.stated(certificate.alpha, certificate.confidence)
-    assert "the mean loss is at most 0.2 among the admitted of each class asked for, in traffic that has" in said
+    said = decided.policy.promise_sentence
+    assert "the mean loss is at most 0.2 among the admitted of each predicted class, in traffic that has" in said
 
 
 def refused(bench: Bench, message: str, asked: dict[str, Any] = ASKED) -> None:

@@ -104,6 +104,8 @@ def test_decisions_are_replayed_by_the_policy_as_it_stood(begun: Bench) -> None:
     decided = [row.id for row in begun.rows("SELECT id FROM decision ORDER BY id DESC")][::60]
     stored = [replay(begun.workspace(), one) for one in decided]
     assert len({one.computed["reason"] for one in stored}) > 1
+    assert stored[0].policy is not None
+    assert stored[0].policy.promise_sentence.endswith(" of each predicted and of each true class")
     give(begun, 600, 1200)
     advance(begun)
     for one, before in zip(decided, stored, strict=True):

@@ -201,7 +201,7 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
         settings = in_use.settings
         yield Text(
             f"Calibration {in_use.calibration_id} promises{in_use.promised.where}: "
-            f"{in_use.promised.stated(settings.alpha, settings.confidence, settings.test)}."
+            f"{in_use.promised.stated(settings.alpha, settings.confidence, settings.test, settings.certify)}."
         )
     for setting in found.settings:
         if setting.standing is not None and setting.retired_at is None:

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from venn_admit.core.calibrators.certification import DEFAULT_CONFIDENCE, ClassKind, DocumentTest, GroupKind, Kind
 
+_ASKED_FOR = "class asked for"
+
 
 def _certified(classes: str) -> str:
     return (
@@ -16,7 +18,7 @@ def _certified(classes: str) -> str:
 
 _LOSS = (
     "with {of_test}confidence {confidence} over the calibration labels, the mean loss is at most {alpha} among the "
-    "admitted of each class asked for"
+    "admitted of each {classes}"
 )
 _IN_SHARES = (
     ", in traffic that has the classes in the shares declared or estimated and points of each class like those of the "
@@ -27,10 +29,10 @@ _IN_SHARES = (
 def _of_any(template: str) -> str:
     """Return the sentence of any calibration of a kind, whose level and confidence are not known."""
     confidence = f"1 - eps ({DEFAULT_CONFIDENCE} unless another is asked for)"
-    return template.format(of_test="", confidence=confidence, right="1 - alpha", alpha="alpha")
+    return template.format(of_test="", confidence=confidence, right="1 - alpha", alpha="alpha", classes=_ASKED_FOR)
 
 
-CERTIFIED_SENTENCE = _of_any(_certified("class asked for"))
+CERTIFIED_SENTENCE = _of_any(_certified(_ASKED_FOR))
 CERTIFIED_LOSS_SENTENCE = _of_any(_LOSS)
 
 
@@ -74,22 +76,40 @@ class Promised(StrEnum):
         """Whether it is for traffic with class shares of its own."""
         return self in (Promised.SHARES, Promised.LOSS_IN_SHARES)
 
-    def stated(self, alpha: Decimal, confidence: Decimal | None, test: DocumentTest | None = None) -> str:
+    def stated(
+        self,
+        alpha: Decimal,
+        confidence: Decimal | None,
+        test: DocumentTest | None = None,
+        certify: Collection[Kind] | None = None,
+    ) -> str:
         """Return the promise of one calibration in words, to be put behind a colon.
 
         Args:
             alpha: Its error level.
             confidence: That of its certificate; None without one.
             test: That of its certificate.
+            certify: The kinds of classes that were asked for; None if they were not named.
 
         Examples:
             >>> Promised.SETS.stated(Decimal("0.1"), None)
             'the set holds the label with probability 0.9 or more'
+            >>> said = Promised.STANDING.stated(Decimal("0.1"), Decimal("0.95"), certify=tuple(ClassKind))
+            >>> said.partition("whenever one looks, ")[2]
+            'at least 0.9 are right among the admitted of each predicted and of each true class'
         """
         of_test = "" if test is None else test.of_confidence
-        return _TEMPLATES[self].format(of_test=of_test, confidence=confidence, right=1 - alpha, alpha=alpha)
+        classes = _CLASSES.get(frozenset(certify or ()), _ASKED_FOR)
+        return _TEMPLATES[self].format(
+            of_test=of_test, confidence=confidence, right=1 - alpha, alpha=alpha, classes=classes
+        )
 
 
+_BOTH = "predicted and of each true class"
+_CLASSES: dict[frozenset[Kind], str] = {
+    **{frozenset({kind}): f"{kind} class" for kind in ClassKind},
+    frozenset(ClassKind): _BOTH,
+}
 _TEMPLATES = {
     Promised.NONE: "nothing",
     Promised.SETS: "the set holds the label with probability {right} or more",
@@ -107,13 +127,13 @@ _TEMPLATES = {
     Promised.PREDICTED: _certified("predicted class"),
     Promised.STANDING: (
         "with confidence {confidence}, whenever one looks, at least {right} are right among the admitted of each "
-        "class asked for"
+        "{classes}"
     ),
     Promised.TRUE: _certified("true class"),
-    Promised.BOTH: _certified("predicted and of each true class"),
+    Promised.BOTH: _certified(_BOTH),
     Promised.GROUPS: _certified("group asked for, and of each class asked for"),
     Promised.LOSS: _LOSS,
-    Promised.SHARES: f"{_certified('class asked for')}{_IN_SHARES}",
+    Promised.SHARES: f"{_certified('{classes}')}{_IN_SHARES}",
     Promised.LOSS_IN_SHARES: f"{_LOSS}{_IN_SHARES}",
 }
 

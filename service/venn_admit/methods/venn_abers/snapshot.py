@@ -139,7 +139,7 @@ class AbersContext:
         promise = Promised.NONE
         if self.policy is not None:
             promise = settings.promised(self.certified, AskedPromise.AVERAGE)
-        sentence = promise.stated(settings.alpha, settings.confidence, settings.test)
+        sentence = promise.stated(settings.alpha, settings.confidence, settings.test, settings.certify)
         return [
             AppliedPolicy(
                 is_certified=self.certified is not None,

@@ -235,7 +235,7 @@ class CalibrationReport:
     def promise_sentence(self) -> str:
         """The same in words, to be put behind a colon."""
         settings = self.part.settings
-        return self.promised.stated(settings.alpha, settings.confidence, settings.test)
+        return self.promised.stated(settings.alpha, settings.confidence, settings.test, settings.certify)
 
     @property
     def reference_count(self) -> int:

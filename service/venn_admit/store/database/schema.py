@@ -104,8 +104,8 @@ def require_checkable(engine: Engine) -> None:
     current, head = current_revision(engine), head_revision()
     if current != head:
         raise NotReadyError(
-            f"the database schema is at revision {current}, and this program checks one of revision {head}: install the "
-            "newer version",
+            f"the database schema is at revision {current}, and this program checks one of revision {head}: install "
+            "the newer version",
             code=Code.PROGRAM_OUTDATED,
         )
 
