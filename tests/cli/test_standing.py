@@ -100,3 +100,30 @@ def test_a_fit_changes_nothing_of_a_chain_on_the_networks_score(own_calibrated: 
     assert "Every label that its chain can use has counted." in said
     assert "it holds with confidence 0.975." in said
     assert "Newer KNN parameters" not in said
+
+
+def test_the_monitor_says_that_an_alarm_takes_effect_by_the_next_recalibration(
+    own_calibrated: Program, tmp_path: Path
+) -> None:
+    program = own_calibrated
+    program(*BEGIN, "network")
+    rows = samples.exemplars("later", 300, seed=9)
+    asked = {column: values for column, values in rows.items() if column != "label"}
+    score = ("score", NAME, samples.save(tmp_path, "later.npz", asked), "--out", tmp_path / "later.parquet")
+    assert program(*score, "--unweighted").code == 0
+    labels = tmp_path / "labels.csv"
+    due = f"A recalibration is due: run `venn-admit recalibrate {NAME}`, or leave it to beat."
+    for turn, code, said in ((1, 7, "withdraws what is certified"), (0, 0, "gives back what was certified")):
+        given = (rows["logits"].argmax(axis=1) + turn) % len(samples.CLASS_NAMES)
+        lines = ["external_id,label", *map("{},{}".format, rows["external_id"], given)]
+        labels.write_text("\n".join(lines))
+        assert program("label", NAME, labels).code == 0
+        if not turn:
+            # The labels refute what was certified, until the correction counts.
+            assert "withdrawn by an alarm" in program("recalibrate", NAME).stdout
+        found = program("monitor", NAME)
+        assert found.code == code
+        assert f"The next recalibration {said}" in " ".join(found.stdout.split())
+        assert due in found.stdout
+        assert program("recalibrate", NAME).code == 0
+        assert due not in program("monitor", NAME).stdout

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from venn_admit.core.calibrators.certification import ClassKind, PromisedClass, class_document
+from venn_admit.core.calibrators.certification import ClassKind, class_document
 from venn_admit.core.calibrators.certified.certificate import Advance, Certificate, LaterChain, Refutation
 from venn_admit.report.wording import class_text, listed_text
 from venn_admit_client.records.certificates import count_text
 
 BEGIN = "Begin the next chain once new labels have come, which fix it."
-REMEDY = "If labels were wrong, correct them instead; if it was chance, restart the monitor."
-"""What to do if labels refute what is certified."""
+REMEDY = "If labels were wrong, correct them instead, and have the monitor look again; if it was chance, restart it."
+"""What to do if labels refute what is certified, or an alarm withdraws it."""
 NOTHING_TO_CERTIFY = "no class has thresholds to certify, whatever labels come"
 BEGIN_TO_CERTIFY = "; they fix the next chain, so begin it once there are more"
 MOST_CLASSES = 20
@@ -39,14 +39,14 @@ def standing_text(
     more = [f"{len(parts) - MOST_CLASSES} more classes"] if len(parts) > MOST_CLASSES else []
     nothing = NOTHING_TO_CERTIFY if later is not None else NOTHING_TO_CERTIFY + BEGIN_TO_CERTIFY
     sentences = [f"{said}: {'; '.join([*parts[:MOST_CLASSES], *more]) or nothing}."]
-    is_refuted = not has_ended and any(of.refuted is not None for of in standing.classes)
+    is_withdrawn = not has_ended and any(of.is_withdrawn or of.refuted is not None for of in standing.classes)
     if has_ended:
         sentences.append("It has ended, and nothing is promised of what it decides now.")
     if later is not None:
         sentences.append(later_text(later))
-    elif is_refuted:
+    elif is_withdrawn:
         sentences.append(BEGIN)
-    if is_refuted:
+    if is_withdrawn:
         sentences.append(REMEDY)
     if not has_ended and later is None and standing.following is not None:
         sentences.append(following_text(certificate))
@@ -71,23 +71,19 @@ def _policies_text(certificate: Certificate, class_names: Sequence[str], *, has_
     classes, single = certificate.standing.classes, certificate.single_points
     come = f"{classes[0].certified} of {classes[0].thresholds} policies"
     refuted = [
-        f"{class_text(_promised(of), class_names)} ({_refuted(of.refuted, single=single)})"
+        f"{class_text(of.promised, class_names)} ({_refuted(of.refuted, single=single)})"
         for of in classes
         if of.refuted is not None
     ]
     if refuted:
         return f"{come}, withdrawn, as labels refute them for {listed_text(refuted)}"
-    if alarmed := [class_text(_promised(of), class_names) for of in classes if of.is_withdrawn]:
+    if alarmed := [class_text(of.promised, class_names) for of in classes if of.is_withdrawn]:
         return f"{come}, withdrawn by an alarm for {listed_text(alarmed)}"
     needed = [of.documents for of in classes if of.documents is not None]
     if has_ended or len(needed) < len(classes):
         return come
-    last = class_text(_promised(max(classes, key=lambda of: of.documents or 0)), class_names)
+    last = class_text(max(classes, key=lambda of: of.documents or 0).promised, class_names)
     return f"{come}, the next in about {_further_text(max(needed), single=single)}, for {last}"
-
-
-def _promised(of: Advance) -> PromisedClass:
-    return PromisedClass(*of.about, None)
 
 
 def _further_text(documents: int, *, single: bool) -> str:
@@ -107,7 +103,8 @@ def later_text(later: LaterChain) -> str:
 
 def _refuted(of: Refutation, *, single: bool) -> str:
     what = "" if single else f", in {of.documents:,} documents"
-    return f"{of.right:,} of {of.admitted:,} that it admitted are right{what}, too few since about number {of.since:,}"
+    right = f"{of.right:,} of {of.admitted:,} that it admitted are right{what}"
+    return f"{right}, and too few of them since about number {of.since:,}"
 
 
 def following_text(certificate: Certificate) -> str:
@@ -135,7 +132,7 @@ def chain_payload(certificate: Certificate, *, has_ended: bool, later: LaterChai
         "labels": certificate.points,
         "classes": [
             {
-                **class_document(_promised(of)),
+                **class_document(of.promised),
                 "certified": of.certified,
                 "thresholds": of.thresholds,
                 "documents_needed": None if has_ended else of.documents,

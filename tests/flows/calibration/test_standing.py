@@ -39,7 +39,7 @@ from venn_admit.flows.reports.report import report
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.report.calibration.advice import advice
 from venn_admit.report.monitoring.tables import chain_lines, verdict_lines
-from venn_admit.report.standing import standing_text
+from venn_admit.report.standing import BEGIN, REMEDY, standing_text
 from venn_admit.store.calibrations import calibrators, chains, listing, point_changes, venn_abers
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import approximations, classifiers
@@ -308,6 +308,12 @@ def test_a_correction_withdraws_what_the_labels_no_longer_show(begun: Bench) -> 
     assert certificate(begun).withdrawn
     assert not refuted(certificate(begun))
     assert update_behind(begun.engine, None) == [NAME]
+    said = chain_lines(update_monitor(begun.engine, NAME))
+    assert said[0].endswith(f"{BEGIN} {REMEDY}")
+    classes = ", ".join(f"predicted class {number}" for number in range(CLASSES))
+    assert said[1:] == [
+        f"The next recalibration gives back what was certified, as no alarm stands any more for {classes}."
+    ]
     advance(begun)
     assert certificate(begun) == before
 

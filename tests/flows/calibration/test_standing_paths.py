@@ -28,6 +28,7 @@ from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.notify import update_behind
 from venn_admit.flows.reports.report import report
 from venn_admit.report.calibration.advice import advice
+from venn_admit.report.monitoring.tables import chain_lines
 from venn_admit.report.standing import standing_text
 
 PATH: dict[str, Any] = {**STANDING, "alpha": "0.1", "certify": "predicted,true"}
@@ -127,14 +128,18 @@ def test_an_alarm_for_any_class_withdraws_every_policy(begun: Bench, kind: Class
     path = begun.folder / "later.csv"
     path.write_text("\n".join(["external_id,label", *map("{},{}".format, later["id"], labels)]))
     label(begun.engine, NAME, LabelFile(path), selection="random", retract=False)
-    assert (lamp, 2) in {(one.about.lamp, one.about.number) for one in update_monitor(begun.engine, NAME).harmful}
+    said = update_monitor(begun.engine, NAME)
+    assert (lamp, 2) in {(one.about.lamp, one.about.number) for one in said.harmful}
+    assert chain_lines(said)[1].startswith(
+        "The next recalibration withdraws what is certified, as an alarm stands for "
+    )
     assert begun.rows(REQUEST)
     advance(begun)
     found = certificate(begun)
     assert (kind, 2) in found.withdrawn
     assert (found.policy, found.is_withdrawn) == (None, True)
     assert f"{kind} class 2" in standing_text(found, NAMES)
-    update_monitor(begun.engine, NAME)
+    assert len(chain_lines(update_monitor(begun.engine, NAME))) == 1
     assert not begun.rows(REQUEST)
     update_monitor(begun.engine, NAME, restart=True)
     advance(begun)

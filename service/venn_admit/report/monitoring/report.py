@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from venn_admit.core.calibrators.certification import Kind, PromisedClass
-from venn_admit.core.calibrators.certified.certificate import Certificate, LaterChain
-from venn_admit.core.monitoring.anytime.plan import Lamp, Watched
+from venn_admit.core.calibrators.certified.certificate import Advance, Certificate, LaterChain
+from venn_admit.core.monitoring.anytime.plan import KIND_OF_LAMP, Lamp, Watched
 from venn_admit.core.monitoring.anytime.readings import Reading, StandingAlarm
 from venn_admit.report.wording import class_text
 from venn_admit_client.records.calibrations import Withheld
@@ -119,6 +119,30 @@ class MonitorReport:
     def notices(self) -> tuple[StandingAlarm, ...]:
         """The others."""
         return tuple(alarm for alarm in self.alarms if not self.is_harmful(alarm.about.lamp))
+
+    @property
+    def to_withdraw(self) -> list[PromisedClass]:
+        """The classes for which an alarm stands that the standing certificate does not know yet."""
+        return [of.promised for of in self._advances if of.promised in self._alarmed and not of.is_withdrawn]
+
+    @property
+    def to_give_back(self) -> list[PromisedClass]:
+        """The classes that the standing certificate holds for withdrawn by an alarm that stands no longer."""
+        return [
+            of.promised
+            for of in self._advances
+            if of.is_withdrawn and of.refuted is None and of.promised not in self._alarmed
+        ]
+
+    @property
+    def _alarmed(self) -> set[PromisedClass]:
+        return {alarm.about.of for alarm in self.harmful if alarm.about.lamp in KIND_OF_LAMP}
+
+    @property
+    def _advances(self) -> tuple[Advance, ...]:
+        if self.standing is None or self.standing.standing is None or self.chain_has_ended:
+            return ()
+        return self.standing.standing.classes
 
     def is_harmful(self, lamp: Lamp) -> bool:
         """Return whether it is an alarm if the lamp is lit, and not a notice."""

@@ -116,10 +116,18 @@ def deadline_lines(report: MonitorReport) -> list[str]:
 
 
 def chain_lines(report: MonitorReport) -> list[str]:
-    """Return how far a certificate came that stands while labels arrive, in a sentence; none for another promise."""
+    """Return how far a certificate came that stands while labels arrive, and what alarms change; none for others."""
     if report.standing is None:
         return []
-    return [standing_text(report.standing, report.class_names, has_ended=report.chain_has_ended, later=report.later)]
+    said = [standing_text(report.standing, report.class_names, has_ended=report.chain_has_ended, later=report.later)]
+    for classes, what in (
+        (report.to_withdraw, "withdraws what is certified, as an alarm stands for"),
+        (report.to_give_back, "gives back what was certified, as no alarm stands any more for"),
+    ):
+        if classes:
+            listed = listed_text([class_text(of, report.class_names) for of in classes])
+            said.append(f"The next recalibration {what} {listed}.")
+    return said
 
 
 def group_lines(report: MonitorReport) -> list[str]:

@@ -63,6 +63,7 @@ def monitor(
 
     The exit code is 7 if an alarm stands. A notice, such as of a changed mix of partitions, is no alarm.
     """
+    from venn_admit.cli.advice import due_lines
     from venn_admit.flows.reports.monitor import update_monitor as flow
     from venn_admit.flows.reports.notify import check_metrics, send_alarms, write_metrics
     from venn_admit.report.monitoring.payload import monitor_payload
@@ -85,7 +86,8 @@ def monitor(
             failures = send_alarms(session.engine, found, webhook)
         for failure in failures:
             warn(failure)
-    print_result(as_json, monitor_payload(found), monitor_tables(found))
+    due = due_lines(name, len(found.to_withdraw) + len(found.to_give_back))
+    print_result(as_json, monitor_payload(found), monitor_tables(found), *due)
     if found.harmful:
         raise AlarmError(
             f"{_alarms(len(found.harmful))} for classifier {name!r}: look into the newest labels and inputs"

@@ -163,6 +163,11 @@ class Advance:
         """The class."""
         return self.kind, self.number
 
+    @property
+    def promised(self) -> PromisedClass:
+        """The same, as what a promise is about."""
+        return PromisedClass(self.kind, self.number, None)
+
 
 @dataclass(frozen=True, slots=True)
 class NextChain:
