@@ -30,6 +30,7 @@ from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.data.label import label
 from venn_admit.flows.removal.forget import forget
 from venn_admit.flows.reports import monitor as flow
+from venn_admit.flows.reports.lit_lamps import lit_lamps
 from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.flows.reports.notify import update_behind
 from venn_admit.flows.reports.report import report
@@ -724,6 +725,19 @@ def test_what_is_behind_is_updated_once(scored: Bench) -> None:
     assert update_behind(scored.engine, None) == ["reviews"]
     assert update_behind(scored.engine, None) == []
     assert look(scored).documents == 30
+
+
+def test_labels_of_other_classifiers_do_not_wait_for_a_monitor(scored: Bench) -> None:
+    look(scored)
+    scored.create("other", dimension=2)
+    scored.ingest("other", scored.write("other.npz", {"r": np.eye(2), "f": 2 * np.eye(2), "y": np.arange(2)}), "train")
+    lit = lit_lamps(scored.engine)["reviews"]
+    assert lit is not None
+    assert not lit.is_behind
+    give(scored, of(range(30)))
+    lit = lit_lamps(scored.engine)["reviews"]
+    assert lit is not None
+    assert lit.is_behind
 
 
 def test_a_classifier_without_a_calibration_cannot_be_watched(bench: Bench) -> None:

@@ -105,9 +105,12 @@ def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | 
 
 
 def is_behind(connection: Connection, monitor: StoredMonitor) -> bool:
-    """Return whether labels came, or label deadlines passed, since the monitor was last looked at."""
-    is_due = monitor.deadline is not None and monitor.deadline.is_due
-    return is_due or monitor.seen.event < newest_event(connection).event
+    """Return whether labels of its classifier came, or label deadlines passed, since it was last looked at."""
+    if monitor.deadline is not None and monitor.deadline.is_due:
+        return True
+    since = {"event": monitor.seen.event, "calibrator_id": monitor.calibrator_id}
+    found: bool = execute(connection, "monitors.has_labels_since", **since).scalar_one()
+    return found
 
 
 def start(

@@ -7,6 +7,21 @@ SELECT pg_advisory_xact_lock(4, :calibrator_id);
 SELECT coalesce(max(id), 0) AS event
 FROM label_event;
 
+-- name: has_labels_since
+-- Whether a label of the classifier of a calibrator came after an event.
+SELECT count(*) > 0
+FROM (
+    SELECT 1
+    FROM label_event AS event
+    INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+    INNER JOIN calibrator ON exemplar.classifier_id = calibrator.classifier_id
+    WHERE
+        event.id > :event
+        AND calibrator.id = :calibrator_id
+    ORDER BY event.id
+    LIMIT 1
+) AS later;
+
 -- name: under_way
 -- The virtual ids of the other transactions under way in this database. Everybody may see these, where times are shown
 -- of one's own sessions alone.
