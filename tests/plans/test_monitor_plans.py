@@ -81,6 +81,18 @@ def test_what_is_read_follows_from_what_is_new(engine: Engine, name: str, by_dec
     assert not [node for node in nodes if node.get("Relation Name", "").startswith("exemplar_vector")]
 
 
+@pytest.mark.parametrize("new", [1, 90])
+def test_only_later_labels_are_read_to_tell_whether_some_wait(engine: Engine, new: int) -> None:
+    with connect(engine) as connection:
+        newest = connection.execute(text("SELECT max(id) FROM label_event")).scalar_one()
+        query = str(statement("monitors.has_labels_since"))
+        for calibrator in (2, 0):  # the latter's classifier has none of them
+            parameters = {"event": newest - new, "calibrator_id": calibrator}
+            nodes = explain(connection, query, parameters, analyze=True)
+            for table in TABLES:
+                assert read(nodes, table) <= new, table
+
+
 @pytest.mark.parametrize("new", [1, 30])
 def test_a_labelled_point_is_compared_with_decisions_that_were_made_with_it(engine: Engine, new: int) -> None:
     with connect(engine) as connection:
