@@ -1,14 +1,18 @@
 """The runtime: every part comes from the settings that it was started from, and nothing is opened before it is used."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from alembic import command
 from sqlalchemy import QueuePool, text
 
+from tests.migrations.migrating import move
 from venn_admit.errors import DatabaseError
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.database import schema
 from venn_admit.store.database.engine import connect
 
 SHOW = """SELECT current_setting('application_name'), current_setting('statement_timeout'),
@@ -46,6 +50,19 @@ def test_the_parts_share_the_settings(runtime: Runtime) -> None:
     assert runtime.broker is app
     assert runtime.point_scorer is runtime.point_scorer
     assert runtime.chunk_runner("a worker").claim(1_000_000, 0) is None, "there is no such chunk"
+
+
+def test_an_upgrade_that_nobody_asked_for_is_told(runtime: Runtime, caplog: pytest.LogCaptureFixture) -> None:
+    embedded = replace(runtime, settings=replace(runtime.settings, database_url=None))
+    embedded.open_schema(migrate=None)
+    assert not caplog.messages
+    move(runtime.engine, "-1", command.downgrade)
+    before, head = schema.current_revision(runtime.engine), schema.head_revision()
+    embedded.open_schema(migrate=None)
+    assert schema.current_revision(runtime.engine) == head
+    assert [one for one in caplog.messages if one.startswith("the database")] == [
+        f"the database was upgraded from revision {before} to {head}: earlier versions may not work on it any more"
+    ]
 
 
 def test_nothing_is_opened_before_it_is_used(tmp_path: Path) -> None:

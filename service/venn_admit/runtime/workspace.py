@@ -3,6 +3,7 @@
 A shell reads its settings and starts one runtime from them, which the flows are given as their workspace.
 """
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from venn_admit.flows.decisions.score_one import PointScorer
     from venn_admit.flows.jobs.chunks import ChunkRunner
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,8 @@ class Runtime(Workspace):
         """Make sure that the database has the schema of this program.
 
         Args:
-            migrate: Whether to bring the schema up to date; None: only that of the embedded Postgres, which is ours.
+            migrate: Whether to bring the schema up to date; None: only that of the embedded Postgres, which is ours; if
+                it held one before, the log says so.
 
         Raises:
             DatabaseError: The server cannot be reached or is too old.
@@ -96,8 +100,14 @@ class Runtime(Workspace):
         self.check_server()
         if not (self.settings.database_url is None if migrate is None else migrate):
             schema.require_usable(self.engine)
-        elif schema.current_revision(self.engine) != schema.head_revision():
+        elif (current := schema.current_revision(self.engine)) != (head := schema.head_revision()):
             schema.upgrade_engine(self.engine)
+            if migrate is None and current is not None and current < head:
+                log.warning(
+                    "the database was upgraded from revision %s to %s: earlier versions may not work on it any more",
+                    current,
+                    head,
+                )
 
     @cached_property
     def broker(self) -> "Celery":
