@@ -21,6 +21,7 @@ from venn_admit.api.models.common import (
     answer_of,
 )
 from venn_admit.core import evidence
+from venn_admit.core.calibrators.promises import Promised
 from venn_admit.core.evidence import Kind
 from venn_admit.core.reasons import Reason
 from venn_admit_client.bodies import MOST_ROWS
@@ -106,9 +107,8 @@ class Applied(Model):
         description="Whether there is a certified policy; false for that of the average promise.", examples=[True]
     )
     promise: str = Field(
-        description="What it promises: `predicted`, `true`, `both`, `groups`, `loss` or `average`; without a policy, "
-        "`none`.",
-        examples=["both"],
+        description=f"What it promises: {', '.join(Promised)}; none without a policy.",
+        examples=[str(Promised.BOTH)],
     )
     promise_sentence: str = Field(description="The same in words.", examples=["nothing"])
     threshold: Number | None = Field(description="Least value that admits this class; null: never.", examples=[0.93])

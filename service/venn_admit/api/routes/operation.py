@@ -45,7 +45,7 @@ async def get_live() -> dict[str, str]:
 async def get_ready(request: Request) -> Response:
     """Say whether requests can be served: what of database, schema and broker is ready, and how many workers are up.
 
-    A service without workers is ready: most requests need none, and the others say so.
+    A service without workers is ready: most requests need none, files to score wait for one, and the others say so.
     """
     return await FOR_READINESS.run(_readiness, runtime_of(request))
 
