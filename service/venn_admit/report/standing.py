@@ -12,6 +12,7 @@ from venn_admit_client.records.certificates import count_text
 BEGIN = "Begin the next chain once new labels have come, which fix it."
 REMEDY = "If labels were wrong, correct them instead, and have the monitor look again; if it was chance, restart it."
 """What to do if labels refute what is certified, or an alarm withdraws it."""
+NO_NEXT = "the next by no number of labels at the rates seen"
 NOTHING_TO_CERTIFY = "no class has thresholds to certify, whatever labels come"
 BEGIN_TO_CERTIFY = "; they fix the next chain, so begin it once there are more"
 MOST_CLASSES = 20
@@ -60,8 +61,10 @@ def _class_text(of: Advance, class_names: Sequence[str], *, has_ended: bool, sin
         return f"{name} withdrawn, as labels refute it ({come}; {_refuted(of.refuted, single=single)})"
     if of.is_withdrawn:
         return f"{name} withdrawn by an alarm ({come})"
-    if has_ended or of.documents is None:
+    if has_ended or of.certified == of.thresholds:
         return f"{name} {come}"
+    if of.documents is None:
+        return f"{name} {come}, {NO_NEXT}"
     return f"{name} {come}, the next in about {_further_text(of.documents, single=single)}"
 
 
@@ -79,9 +82,12 @@ def _policies_text(certificate: Certificate, class_names: Sequence[str], *, has_
         return f"{come}, withdrawn, as labels refute them for {listed_text(refuted)}"
     if alarmed := [class_text(of.promised, class_names) for of in classes if of.is_withdrawn]:
         return f"{come}, withdrawn by an alarm for {listed_text(alarmed)}"
-    needed = [of.documents for of in classes if of.documents is not None]
-    if has_ended or len(needed) < len(classes):
+    if has_ended or classes[0].certified == classes[0].thresholds:
         return come
+    needed = [of.documents for of in classes if of.documents is not None]
+    if len(needed) < len(classes):
+        hopeless = [class_text(of.promised, class_names) for of in classes if of.documents is None]
+        return f"{come}, {NO_NEXT}, because of {listed_text(hopeless)}"
     last = class_text(max(classes, key=lambda of: of.documents or 0).promised, class_names)
     return f"{come}, the next in about {_further_text(max(needed), single=single)}, for {last}"
 

@@ -1,5 +1,6 @@
 """A certificate for true classes that stands: policies that hold for all classes, which labels advance together."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,11 @@ def test_labels_advance_all_classes_together(begun: Bench) -> None:
     }
     assert f"{certified(begun)} of " in standing_text(found, NAMES)
     assert " policies, the next in about " in standing_text(found, NAMES)
+    assert found.standing is not None
+    *others, last = found.standing.classes
+    hopeless = replace(found.standing, classes=(*others, replace(last, documents=None)))
+    said = standing_text(replace(found, standing=hopeless), NAMES)
+    assert " policies, the next by no number of labels at the rates seen, because of true class 2." in said
     history = report(begun.workspace(), NAME, calibration_id=None).chains
     assert history is not None
     assert [list(one.evidence) for one in history.advances] == [[None]] * 2
