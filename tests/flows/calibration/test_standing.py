@@ -38,6 +38,8 @@ from venn_admit.flows.reports.notify import update_behind
 from venn_admit.flows.reports.report import report
 from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.report.calibration.advice import advice
+from venn_admit.report.calibration.cells.certified import certificate_section, lacking_texts
+from venn_admit.report.calibration.sections import TextTable
 from venn_admit.report.monitoring.tables import chain_lines, verdict_lines
 from venn_admit.report.standing import BEGIN, REMEDY, standing_text
 from venn_admit.store.calibrations import calibrators, chains, listing, point_changes, venn_abers
@@ -574,9 +576,13 @@ def test_ingested_labels_withdraw_what_they_refute(begun: Bench) -> None:
         of_class = found.standing.classes[0]
         assert of_class.refuted is not None
         assert 0.4 < of_class.refuted.right / of_class.refuted.admitted < 0.8
-        assert "class 0 withdrawn, as labels refute it" in standing_text(
-            found, [f"class {of}" for of in range(CLASSES)]
+        names = [f"class {of}" for of in range(CLASSES)]
+        assert "class 0 withdrawn, as labels refute it" in standing_text(found, names)
+        assert lacking_texts(found, names) == (
+            "Never admitted, since what was certified is withdrawn: predicted class 0.",
         )
+        (table,) = [part for part in certificate_section(found, names).parts if isinstance(part, TextTable)]
+        assert dict(zip(table.columns, table.rows[0], strict=True))["outcome"] == "withdrawn"
         # The alarm follows although no label came since that the monitor has not settled, and is raised once.
         assert update_behind(begun.engine, None) == [NAME]
         assert update_behind(begun.engine, None) == []
