@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from rich.console import Console, RenderableType
 
-from venn_admit.cli import output
+from venn_admit.cli import output, waiting
 from venn_admit.cli.tables.catalogue_tables import calibrations_tables, classifiers_table, generations_table
 from venn_admit.cli.tables.rows import cell, jobs_table
 from venn_admit.core.calibrators.certification import ClassKind
@@ -176,9 +176,18 @@ def test_a_progress_bar_gives_way_before_its_figures_do(width: int, monkeypatch:
     assert "method" in written.getvalue()
 
 
+def refuse_while_shown() -> None:
+    with waiting.Showing() as shown:
+        shown.show("Storing new.npz", 10)
+        raise InvalidInputError("expected other rows")
+
+
 def test_a_refusal_takes_the_progress_bar_away(monkeypatch: pytest.MonkeyPatch) -> None:
     written = StringIO()
     monkeypatch.setattr(output, "messages", Console(file=written, width=80))
     with pytest.raises(InvalidInputError), output.progress("Storing new.npz", 10):
         raise InvalidInputError("expected other rows")
+    assert written.getvalue().strip() == ""
+    with pytest.raises(InvalidInputError):
+        refuse_while_shown()
     assert written.getvalue().strip() == ""

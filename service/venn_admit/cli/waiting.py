@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rich.text import Text
@@ -32,7 +33,10 @@ class Showing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._display.__exit__(kind, error, trace)  # an error takes the bar away
         self.clear()
 
     def show(self, what: str, total: int | None = None) -> None:
