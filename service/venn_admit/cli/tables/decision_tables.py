@@ -9,6 +9,7 @@ from venn_admit.cli.tables.layer_tables import attributes_line, print_contributi
 from venn_admit.cli.tables.rows import facts, table
 from venn_admit.core.evaluation.category import Bounds
 from venn_admit.core.evidence import PREDICTION, VERDICT, VIEW, Field, Kind, own_fields, scalar_fields
+from venn_admit.core.groups import attribute_text
 from venn_admit.core.reasons import Reason
 from venn_admit.flows.decisions.replay import Replayed
 from venn_admit.flows.decisions.score_one import Near
@@ -58,7 +59,7 @@ def print_decision(
         shown += ("what it means", reason.meaning), ("what to do", reason.remedy)
     if policy is not None:
         shown += ("policy", policy.sentence), ("promised", policy.promise_sentence)
-    shown += ((name, str(value)) for name, value in without_contributions(attributes, carried).items())
+    shown += ((name, attribute_text(value)) for name, value in without_contributions(attributes, carried).items())
     output.print(facts(title, shown))
 
     if carried is not None:

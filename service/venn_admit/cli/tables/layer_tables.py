@@ -9,6 +9,7 @@ import numpy as np
 from venn_admit.cli.output import cell, output
 from venn_admit.cli.tables.rows import facts, table
 from venn_admit.core.evaluation.curves import AccuracyGrid
+from venn_admit.core.groups import attribute_text
 from venn_admit.core.types import IntArray
 from venn_admit.flows.extraction.evaluate import EvaluatedLevel
 from venn_admit.flows.extraction.inspect import Inspected, NearToken
@@ -154,9 +155,12 @@ def print_contributions(found: Contributions) -> None:
 
 
 def attributes_line(attributes: Mapping[str, Any], predicted_class: str) -> str:
-    """Return attributes in a line, each with its name, the contributions to the network's prediction in short last."""
+    """Return attributes in a line, each with its name, the contributions to the network's prediction in short last.
+
+    >>> attributes_line({"region": "north", "urgent": None, "read": True}, "spam")
+    'region north, urgent null, read true'
+    """
     carried = contributions_in(attributes, predicted_class)
     short = [] if carried is None else [f"carried by {carried.in_short(NAMED_IN_A_LINE)}"]
-    return ", ".join(
-        [*(f"{name} {value}" for name, value in without_contributions(attributes, carried).items()), *short]
-    )
+    others = without_contributions(attributes, carried).items()
+    return ", ".join([*(f"{name} {attribute_text(value)}" for name, value in others), *short])
