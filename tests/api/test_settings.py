@@ -128,7 +128,13 @@ def test_a_calibration_is_put_in_use_by_a_client_that_may_write(service: Service
     unknown = change(service, "PUT", f"{OWN}/calibration", tag=None, body={"calibration": 99})
     check_problem(unknown, 404, "unknown-calibration")
     done = change(service, "PUT", f"{OWN}/calibration", tag=None, body=asked, key=Scope.WRITE)
-    assert done.json() == {"classifier": NAME, "calibration": number, "before": 1, "is_changed": True}
+    assert done.json() == {
+        "classifier": NAME,
+        "calibration": number,
+        "before": 1,
+        "is_changed": True,
+        "admits_nothing": True,
+    }
     listed = service.get(f"{OWN}/calibrations").json()
     newest, first = listed["uses"]
     assert (newest["calibration"], newest["origin"], newest["reason"], newest["until"]) == (

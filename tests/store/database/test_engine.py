@@ -147,6 +147,16 @@ def test_a_block_that_fails_leaves_nothing(engine: Engine) -> None:
         assert connection.execute(text("SELECT to_regclass('taken_back')")).scalar_one() is None
 
 
+def test_a_connection_that_left_the_pool_is_rolled_back_too(engine: Engine) -> None:
+    with connect(engine) as connection:
+        driver = driver_cursor(connection).connection
+        connection.detach()
+        connection.execute(text("CREATE TABLE taken_back (number integer)"))
+    assert driver.closed
+    with connect(engine) as connection:
+        assert connection.execute(text("SELECT to_regclass('taken_back')")).scalar_one() is None
+
+
 def test_a_refused_statement_is_told_with_advice_and_without_its_values(engine: Engine) -> None:
     with pytest.raises(DatabaseError) as caught, transaction(engine) as connection:
         connection.execute(text("SELECT * FROM nowhere WHERE name = :name"), {"name": "a secret value"})

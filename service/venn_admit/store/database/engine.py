@@ -176,10 +176,9 @@ def _roll_back(connection: Connection) -> None:
 
     When the driver rolls back, it lets the server forget every statement that the connection has prepared.
     """
-    driver_connection = connection.connection.driver_connection
-    assert isinstance(driver_connection, psycopg.Connection)
-    if driver_connection.info.transaction_status == TransactionStatus.INTRANS:
-        driver_connection.pgconn.exec_(b"ROLLBACK")
+    driver: Any = connection.connection.dbapi_connection  # also of a connection that left the pool
+    if driver.info.transaction_status == TransactionStatus.INTRANS:
+        driver.pgconn.exec_(b"ROLLBACK")
 
 
 @contextmanager
