@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _settle(_phase: str, _counts: dict[str, Any]) -> None:
-    """Instead of the first collection, leave what was made before it alone; from then on, collect at the usual pace.
+    """Instead of the first collection, leave what was made before it alone; collect from then on.
 
     No callback may be left when a collection ends: what a signal raises in one is lost, and so is that Ctrl-C.
     """
