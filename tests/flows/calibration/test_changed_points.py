@@ -37,11 +37,10 @@ def changed(bench: Bench) -> list[str] | None:
         classifier = classifiers.by_name(connection, "edge")
         parameters = approximations.current_parameters(connection, classifier)
         assert parameters is not None
-        since = point_changes.changed_points(connection, classifier, 1, parameters.id)
-    if since is None:
+        ids = point_changes.changed_points(connection, classifier, 1, parameters.id).exemplar_ids
+    if ids is None:
         return None
-    ids = since.exemplar_ids.tolist()
-    return sorted(bench.value("SELECT external_id FROM exemplar WHERE id = :id", id=one) for one in ids)
+    return sorted(bench.value("SELECT external_id FROM exemplar WHERE id = :id", id=one) for one in ids.tolist())
 
 
 def facts(made: MadeByAdmit) -> tuple[Any, ...]:

@@ -815,9 +815,9 @@ def test_an_advance_looks_at_what_came_since_the_one_before(bench: Bench) -> Non
             classifier = classifiers.by_name(connection, "seen")
             parameters = approximations.current_parameters(connection, classifier)
             assert parameters is not None
-            looked_at = point_changes.changed_points(connection, classifier, calibrator(bench, "seen"), parameters.id)
-        assert looked_at is not None
-        assert len(looked_at.exemplar_ids) == 20
+            since = point_changes.changed_points(connection, classifier, calibrator(bench, "seen"), parameters.id)
+        assert since.exemplar_ids is not None
+        assert len(since.exemplar_ids) == 20
         served = recalibrate(bench.workspace(), "seen", shell=Computing(bench))
         assert all(step is None or step.error is None for _, step in served), served
         # What the advance saw is not kept for the next.

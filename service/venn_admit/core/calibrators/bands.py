@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from venn_admit.core.checks import check_lengths
 from venn_admit.core.split_names import Split
-from venn_admit.core.types import CalibrationPoints, FloatArray, IntArray
+from venn_admit.core.types import CalibrationPoints, FloatArray, IntArray, narrowed
 from venn_admit.errors import InvalidInputError, NotReadyError
 
 
@@ -170,9 +170,8 @@ class WindowIndex:
             *tie_breaks: (n,) each; the first counts most.
         """
         check_lengths(group=group, distance=distance)
-        # lexsort takes the last key as the primary one, and sorts whole numbers of a byte or two in linear time.
-        narrow = group.astype(np.min_scalar_type(group.max(initial=0)))
-        self.order: IntArray = np.lexsort((*reversed(tie_breaks), distance, narrow)).astype(np.int64)
+        # lexsort takes the last key as the primary one.
+        self.order: IntArray = np.lexsort((*reversed(tie_breaks), distance, narrowed(group))).astype(np.int64)
         self._sorted_distance = np.sort(distance)
         self._stride = len(distance) + 1
         rank = np.searchsorted(self._sorted_distance, distance[self.order], side="left")

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from venn_admit.core.budget import tile_rows
-from venn_admit.core.types import Float32Array, FloatArray, IntArray, Neighbours
+from venn_admit.core.types import Float32Array, FloatArray, IntArray, Neighbours, narrowed
 
 _FLOAT32_UNIT = 2.0**-24
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -108,11 +108,9 @@ def first_of_each(
 def _nearest_first(owners: IntArray, rows: IntArray, distances: FloatArray) -> IntArray:
     """`np.lexsort((rows, distances, owners))` in an eighth of the time, where few owners have equal distances."""
     order = np.argsort(distances)
-    last = owners.max(initial=0)
-    few_bits = owners.astype(np.min_scalar_type(last))  # for which NumPy has a radix sort
-    order = order[np.argsort(few_bits[order], kind="stable")]
+    order = order[np.argsort(narrowed(owners)[order], kind="stable")]
     owned, ascending = owners[order], distances[order]
-    tied = np.zeros(last + 1, np.bool_)
+    tied = np.zeros(owners.max(initial=0) + 1, np.bool_)
     tied[owned[1:][(ascending[1:] == ascending[:-1]) & (owned[1:] == owned[:-1])]] = True
     if tied.any():
         some = np.flatnonzero(tied[owners])

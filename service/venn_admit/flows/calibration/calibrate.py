@@ -162,8 +162,7 @@ def lacking_points(
         return None
     changed = None
     if calibrator_id is not None:
-        since = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id)
-        changed = None if since is None else since.exemplar_ids
+        changed = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id).exemplar_ids
     ids = points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters, changed)
     if calibrator_id is not None and has_chain:
         ids = np.union1d(ids, chains.waiting_points(connection, classifier, calibrator_id, parameters.id))
@@ -322,12 +321,12 @@ def take_snapshot(
 ) -> Calibrated:
     """Make a snapshot, mark the request that it serves as served, and delete older ones that need not be kept.
 
-    guard: a transaction that holds the calibrator's lock. asked: the columns that say who asked for it. calibrator_id:
-    None to put the setting in use, and to add it if it is new. requested_at: of the request, as `guard` read it under
-    the lock; None to read it. leave_out: whether points without an approximation wait
-    for the next snapshot; otherwise they raise OutdatedError, as changed training data always do. of_current: as
-    in `advance_standing`; otherwise the chain in use is advanced first, if a newer one waits. dry_run, on_stored: as in
-    `calibrate`. Raises NotReadyError if data are missing.
+    guard: a transaction that holds the calibrator's lock. asked: the columns that say who asked for it.
+    calibrator_id: None to put the setting in use, and to add it if it is new. requested_at: of the request, as
+    `guard` read it under the lock; None to read it. leave_out: whether points without an approximation wait for the
+    next snapshot; otherwise they raise OutdatedError, as changed training data always do. of_current: as in
+    `advance_standing`; otherwise the chain in use is advanced first, if a newer one waits. dry_run, on_stored: as
+    in `calibrate`. Raises NotReadyError if data are missing.
     """
     advanced = None
     if calibrator_id is not None and not of_current and settings.standing and chains.waits(guard, calibrator_id):
@@ -460,8 +459,7 @@ def _calibrate(
     if calibrator_id is not None and isinstance(settings, VennAbersSettings) and settings.standing:
         current, changed_ids = approximations.current_parameters(connection, classifier), None
         if view is not None and current is not None:
-            since = point_changes.changed_points(connection, classifier, calibrator_id, current.id)
-            changed_ids = None if since is None else since.exemplar_ids
+            changed_ids = point_changes.changed_points(connection, classifier, calibrator_id, current.id).exemplar_ids
         advanced = advance_standing(connection, classifier, settings, calibrator_id, reason, of_current=of_current)
         if view is not None and current is not None:
             held_out = list(HELD_OUT_SPLITS)
@@ -482,10 +480,8 @@ def _calibrate(
     left_out, changed_ids, before, differing = np.empty(0, dtype=np.int64), None, None, None
     if parameters is not None:
         if view is not None and calibrator_id is not None:
-            since = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id)
-            if since is not None:
-                changed_ids = since.exemplar_ids
-                before = None if kept is None else kept.get(since.revision)
+            changed_ids, revision = point_changes.changed_points(connection, classifier, calibrator_id, parameters.id)
+            before = None if kept is None else kept.get(revision)
         left_out = require_approximations(
             connection, classifier, splits, parameters, leave_out=leave_out, among=changed_ids
         )

@@ -78,15 +78,11 @@ def put_in_use_unless_far_less(
     if may_be_advanced and current is not None and chains.are_same(connection, new.id, current):
         replaced = None
     if replaced is not None and not forgotten.lost_points(guard, replaced).total:
+        before = calibrations.of_any_generation(guard, classifier, replaced)
+        of_before = rows_before if replaced == current else None
         strength = measure_strength(
             judged(connection, classifier, new, rows, kept.get(new.revision)),
-            judged(
-                guard,
-                classifier,
-                in_place := calibrations.of_any_generation(guard, classifier, replaced),
-                rows_before if replaced == current else None,
-                kept.get(in_place.revision),
-            ),
+            judged(guard, classifier, before, of_before, kept.get(before.revision)),
         )
         if strength.is_far_less:
             is_meant = is_asked and not is_of_setting_in_use

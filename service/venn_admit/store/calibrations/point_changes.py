@@ -23,12 +23,13 @@ _MOST_NAMED = 1000
 class Changed(NamedTuple):
     """Held-out exemplars that arrived or changed since the view of the open points, int64, ascending.
 
-    Some of them may be gone, or be as they were. revision: of the snapshot that the open points are of; None if it was
-    deleted.
+    Some of them may be gone, or be as they were. exemplar_ids: None if it may be any: there is no such view, it is of
+    other parameters or of the server that the database was copied from, or a single statement changed many. revision:
+    of the snapshot that the open points are of; None if it was deleted, or it may be any exemplar.
     """
 
+    exemplar_ids: IntArray | None
     revision: UUID | None
-    exemplar_ids: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +53,11 @@ def current_view(connection: Connection, classifier: Classifier) -> View:
 
 def changed_points(
     connection: Connection, classifier: Classifier, calibrator_id: int, knn_parameters_id: int
-) -> Changed | None:
-    """Return which held-out exemplars arrived or changed since the view of the open points.
-
-    None if it may be any: there is no such view, it is of other parameters or of the server that the database was
-    copied from, or a single statement changed many.
-    """
+) -> Changed:
+    """Return which held-out exemplars arrived or changed since the view of the open points."""
     view = _view_of_open_points(connection, calibrator_id, knn_parameters_id)
     ids = None if view is None else _changed_since(connection, classifier, view)
-    return None if view is None or ids is None else Changed(view.revision, ids)
+    return Changed(ids, None if view is None or ids is None else view.revision)
 
 
 def is_as_it_was(connection: Connection, classifier: Classifier, calibration: Calibration) -> bool:

@@ -275,10 +275,15 @@ class Certificate:
         return frozenset(of.about for of in of_classes if of.is_withdrawn)
 
     @property
+    def lost(self) -> frozenset[OneClass]:
+        """Those of them of which something was certified."""
+        of_classes = () if self.standing is None else self.standing.classes
+        return frozenset(of.about for of in of_classes if of.is_withdrawn and of.certified)
+
+    @property
     def is_withdrawn(self) -> bool:
         """Whether nothing is admitted although thresholds are certified."""
-        of_classes = () if self.policy is not None or self.standing is None else self.standing.classes
-        return any(of.is_withdrawn and of.certified for of in of_classes)
+        return self.policy is None and bool(self.lost)
 
     @property
     def single_points(self) -> bool:

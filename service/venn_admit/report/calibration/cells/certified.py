@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, GroupKind, OneClass, kind_place
+from venn_admit.core.calibrators.certification import ClassKind, DocumentTest, GroupKind, kind_place
 from venn_admit.core.calibrators.certified.certificate import Certificate, Chain, ClassResult, LaterChain, SetAside
 from venn_admit.core.calibrators.certified.document import to_document
 from venn_admit.core.calibrators.certified.policies import Bounded
@@ -192,21 +192,14 @@ def unpromised_text(certificate: Certificate, class_names: Sequence[str]) -> str
 
 def lacking_texts(certificate: Certificate, class_names: Sequence[str]) -> tuple[str, ...]:
     """Return what a policy leaves without a promise and why, a sentence each; none if everything has one."""
-    withdrawn = _withdrawn(certificate)
     lacking = [one for one in certificate.lacking if one.kind in certificate.kinds]
-    never = [one for one in lacking if (one.kind, one.number) not in withdrawn]
+    never = [one for one in lacking if (one.kind, one.number) not in certificate.lost]
     names = [class_text(one, class_names) for one in lacking if one not in never]
     return (
         *((f"Never admitted, since what was certified is withdrawn: {listed_text(names)}.",) if names else ()),
         *((_never_text(certificate, never, class_names),) if never else ()),
         *((unpromised_text(certificate, class_names),) if certificate.unpromised else ()),
     )
-
-
-def _withdrawn(certificate: Certificate) -> set[OneClass]:
-    """The classes of which something was certified that is withdrawn."""
-    classes = () if certificate.standing is None else certificate.standing.classes
-    return {of.about for of in classes if of.is_withdrawn and of.certified}
 
 
 def _never_text(certificate: Certificate, never: Sequence[ClassResult], class_names: Sequence[str]) -> str:
@@ -270,12 +263,12 @@ def _thresholds(certificate: Certificate, class_names: Sequence[str]) -> str:
 
 def _classes(certificate: Certificate, results: Sequence[ClassResult], class_names: Sequence[str]) -> TextTable:
     needed = ("labels\nneeded",) if certificate.single_points else ("documents\nneeded", "labels\nneeded")
-    short, withdrawn = bool(certificate.lacking), _withdrawn(certificate)
+    short = bool(certificate.lacking)
 
     def outcome(result: ClassResult) -> tuple[str, ...]:
         if not short:
             return ()
-        if (result.kind, result.number) in withdrawn:
+        if (result.kind, result.number) in certificate.lost:
             return "withdrawn", *("" for _ in needed)
         verdict = "passed" if result in _aside(certificate) else "not"
         verdict = "promised" if result in certificate.classes else verdict
